@@ -184,7 +184,8 @@ func (d *adminDaemon) XDS() (admin.XDS, error) {
 	}
 	s := client.Status()
 	x := admin.XDS{
-		Server: s.Server, Connected: s.Connected, Since: known(s.Since), LastError: s.LastError, LastFailure: known(s.ErrorAt),
+		Server: s.Server, Connected: s.Connected, Since: known(s.Since),
+		LastError: s.LastError, LastFailure: known(s.ErrorAt),
 		Node: s.Node, Cluster: s.Cluster, Zone: s.Zone, Heard: known(s.Heard), Restored: s.Restored,
 		Reconnects: s.Reconnects, Pushes: s.Pushes, Changes: s.Changes,
 	}

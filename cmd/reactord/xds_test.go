@@ -54,7 +54,8 @@ func follow(t *testing.T, plane *xdstest.Server, dir, settings string) *fleetPro
 	t.Helper()
 	p := &fleetProxy{t: t, metrics: freeAddress(t), listen: freeAddress(t)}
 	text := fmt.Sprintf("metrics: %s\nadmin: {address: 'unix://%s/admin'}\nring: epoll\nloops: 1\n"+
-		"xds:\n  servers: ['%s']\n  node: {id: test}\n  reconnect: {min: 10ms, max: 100ms}\n%s", p.metrics, dir, plane.URL, settings)
+		"xds:\n  servers: ['%s']\n  node: {id: test}\n  reconnect: {min: 10ms, max: 100ms}\n%s",
+		p.metrics, dir, plane.URL, settings)
 	if err := os.WriteFile(filepath.Join(dir, "f.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +292,8 @@ func TestControlPlaneAndReload(t *testing.T) {
 		}
 		p.ctl(dir, "reload")
 	}
-	of := fmt.Sprintf("listeners: [{name: own, address: '%s', backend: own}]\nbackends: [{name: own, servers: ['%s']}]\n", p.listen, own)
+	of := fmt.Sprintf("listeners: [{name: own, address: '%s', backend: own}]\nbackends: [{name: own, servers: ['%s']}]\n",
+		p.listen, own)
 	reload(string(text) + of)
 	if err := p.says("own"); err != nil {
 		t.Error(err)

@@ -98,7 +98,7 @@ func TestEndpointSlices(t *testing.T) {
 	v6, fqdn, odd := sliced(http80, "::1"), sliced(http80, "a.example"), sliced(http80, "1.2.3.4")
 	v6["addressType"], fqdn["addressType"], odd["addressType"] = "IPv6", "FQDN", "IPv8"
 	open := sliced(nil, "10.0.0.1")
-	any := sliced([]string{"http:0"}, "10.0.0.1")
+	unnumbered := sliced([]string{"http:0"}, "10.0.0.1")
 	none := func(k *config.KubernetesDiscovery) { k.Port = "" }
 	number := func(k *config.KubernetesDiscovery) { k.Port = "80" }
 	only := func(family string) func(*config.KubernetesDiscovery) {
@@ -125,8 +125,8 @@ func TestEndpointSlices(t *testing.T) {
 			"the endpoints have several ports: write port: they have http (80), https (443)"},
 		{"no port at all", none, []object{open}, nil, "the endpoints name no port: write port, as a number"},
 		{"any port, by number", number, []object{open}, []string{"10.0.0.1:80 up"}, ""},
-		{"an open port, by number", number, []object{any}, []string{"10.0.0.1:80 up"}, ""},
-		{"an open port, by name", nil, []object{any}, nil, "the endpoints have no port http: they have http (0)"},
+		{"an open port, by number", number, []object{unnumbered}, []string{"10.0.0.1:80 up"}, ""},
+		{"an open port, by name", nil, []object{unnumbered}, nil, "the endpoints have no port http: they have http (0)"},
 		{"by number", number, []object{sliced(both, "10.0.0.1"), sliced([]string{"a:81"}, "10.0.0.2")},
 			[]string{"10.0.0.1:80 up"}, ""},
 		{"another port", nil, []object{sliced([]string{"https:443"}, "10.0.0.1")}, nil,

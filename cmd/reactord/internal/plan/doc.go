@@ -1,15 +1,15 @@
 // Package plan is what the proxy is told to do, as one immutable value: listeners, and backends with their servers.
 //
-// Several sources contribute a part to a [Plan]: the file, discovery, and the overrides of the admin API. One
-// [Planner] merges the parts, checks the whole, compares it with the plan in force, and has its [Target] carry out
-// the difference in three steps. Prepare may fail, and then nothing has changed. Commit cannot fail. Retire ends what
-// is gone, by itself.
+// Several sources contribute a part to a [Plan]: the file, a control plane, discovery, and the overrides of the
+// admin API. One [Planner] merges the parts, checks the whole, compares it with the plan in force, and has its
+// [Target] carry out the difference in three steps. Prepare may fail, and then nothing has changed. Commit cannot
+// fail. Retire ends what is gone, by itself.
 //
 // # How to use it
 //
 // [Planner.Start] reads the file, begins the target, and returns when the first plan is in force. Then
-// [Planner.Reload] reads the file anew, [Planner.Discovered] reports what a source has found, and [Planner.Override]
-// changes a server. [Merge] alone checks a configuration.
+// [Planner.Reload] reads the file anew, [Planner.Discovered] reports what a source has found, [Planner.Override]
+// changes a server, and [Planner.Control] replaces what a control plane says. [Merge] alone checks a configuration.
 //
 // # What it guarantees
 //
@@ -32,6 +32,8 @@
 //	state.go      the administrative state of a server
 //	source.go     what finds servers
 //	parts.go      what the sources say
+//	control.go    what a control plane says, and what is wrong with it
+//	whole.go      the file with what a control plane adds
 //	merge.go      makes a plan of it
 //	overlap.go    listeners that overlap
 //	selfproxy.go  listeners whose connections come back to them

@@ -31,8 +31,8 @@ const (
 // are ignored, and so are overrides of servers that do not exist.
 func Merge(parts Parts) (*Plan, error) { return merge(&parts, nil, nil) }
 
-// merge merges, but takes the backends that unchanged reports from the plan before, which has the same listeners and the
-// same settings; nil: no backend is. Settings that are equal to those before are the same pointer.
+// merge merges, but takes the backends that unchanged reports from the plan before, which has the same listeners
+// and the same settings; nil: no backend is. Settings that are equal to those before are the same pointer.
 func merge(parts *Parts, before *Plan, unchanged func(backend string) bool) (*Plan, error) {
 	w, err := parts.whole()
 	if err != nil {

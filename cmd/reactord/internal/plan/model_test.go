@@ -163,7 +163,9 @@ func (w *world) check() error {
 	w.settle()
 	status := w.planner.Status()
 	w.mu.Lock()
+	w.good.Control = w.planner.good.Control // the planner is idle; what it answers is checked where it is said
 	known := w.good.File.sources()
+	maps.DeleteFunc(w.good.Overrides, func(k ServerKey, _ Override) bool { return !w.good.has(k.Backend) })
 	maps.DeleteFunc(w.good.Discovered, func(s Source, _ []Server) bool { return !known[s] })
 	maps.DeleteFunc(w.said, func(s Source, _ []Server) bool { return !known[s] })
 	for _, look := range []func(Source, *Status) error{w.learn, w.answered} {
@@ -224,9 +226,9 @@ func (w *world) answered(s Source, status *Status) error {
 	if said == nil || slices.Equal(said, w.good.Discovered[s]) {
 		return nil
 	}
-	with := Parts{File: w.good.File, Discovered: maps.Clone(w.good.Discovered), Overrides: w.good.Overrides}
+	with := Parts{File: w.good.File, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: w.good.Overrides}
 	with.Discovered[s] = said
-	switch err := w.acceptable(with); {
+	switch err := w.acceptable(with, false); {
 	case err == nil:
 		return fmt.Errorf("%v: refused without a reason: %v", s, told)
 	case told == nil:
@@ -237,12 +239,23 @@ func (w *world) answered(s Source, status *Status) error {
 
 func sameOverride(a, b Override) bool { return cmp.Equal(a, b) }
 
-// acceptable is whether parts can come into force now: the oracle for a change that comes alone.
-func (w *world) acceptable(p Parts) error {
+// acceptable is whether parts can come into force now: the oracle for a change that comes alone. room: items of the
+// control plane make room.
+func (w *world) acceptable(p Parts, room bool) error {
+	err := w.fits(&p)
+	items, rest := ControlErrors(err)
+	if !room || len(items) == 0 || rest != nil {
+		return err
+	}
+	p.Control = p.Control.Without(items)
+	return w.acceptable(p, true)
+}
+
+func (w *world) fits(p *Parts) error {
 	if problems := fixed(w.good.File.Config, p.File.Config); len(problems) > 0 {
 		return p.File.errors(problems)
 	}
-	next, err := Merge(p)
+	next, err := Merge(*p)
 	if err != nil {
 		return err
 	}
@@ -251,7 +264,7 @@ func (w *world) acceptable(p Parts) error {
 	for i := range next.Listeners {
 		l := &next.Listeners[i]
 		if w.target.things[l.Key()] == nil && w.target.refuse[l.Bind] {
-			return errBind
+			return p.blamed(&ListenerError{l.Name, errBind})
 		}
 	}
 	return nil
@@ -265,9 +278,9 @@ func (w *world) with(f *File) Parts {
 			known[s] = true
 		}
 	}
-	next := Parts{File: f, Discovered: maps.Clone(w.good.Discovered), Overrides: maps.Clone(w.good.Overrides)}
+	next := Parts{File: f, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: maps.Clone(w.good.Overrides)}
 	maps.DeleteFunc(next.Discovered, func(s Source, _ []Server) bool { return !known[s] })
-	maps.DeleteFunc(next.Overrides, func(k ServerKey, _ Override) bool { return !f.has(k.Backend) })
+	maps.DeleteFunc(next.Overrides, func(k ServerKey, _ Override) bool { return !next.has(k.Backend) })
 	return next
 }
 
@@ -279,7 +292,7 @@ func (w *world) reload(f *File, loadErr error, alone bool) {
 	w.waits.Go(func() {
 		want := loadErr
 		if alone && want == nil {
-			want = w.acceptable(w.with(f))
+			want = w.acceptable(w.with(f), true)
 		}
 		err := w.planner.Reload(context.Background())
 		if alone && (err == nil) != (want == nil) {
@@ -289,6 +302,20 @@ func (w *world) reload(f *File, loadErr error, alone bool) {
 		defer w.mu.Unlock()
 		if err == nil {
 			w.good = w.with(f)
+		}
+	})
+}
+
+// control says what a control plane says. alone is whether nothing else happens meanwhile.
+func (w *world) control(c *Control, alone bool) {
+	w.waits.Go(func() {
+		w.mu.Lock()
+		p := w.good
+		w.mu.Unlock()
+		p.Control = c
+		want := w.acceptable(p, false)
+		if err := w.planner.Control(context.Background(), c); alone && (err == nil) != (want == nil) {
+			w.fault("the control plane: %v, want %v", err, want)
 		}
 	})
 }

@@ -37,8 +37,8 @@ func (p Parts) with(edits ...func(*Parts) error) (Parts, error) {
 	return p, nil
 }
 
-// forget forgets what belongs to sources and backends that do not exist. first: there was no plan before. Then a control
-// plane that has not said anything yet may still have the backends of overrides.
+// forget forgets what belongs to sources and backends that do not exist. first: there was no plan before. Then a
+// control plane that has not said anything yet may still have the backends of overrides.
 func (p *Parts) forget(first bool) {
 	known := p.sources()
 	maps.DeleteFunc(p.Discovered, func(s Source, _ []Server) bool { return !known[s] })
@@ -57,7 +57,8 @@ type File struct {
 	Clients map[string]*certs.Client
 	// RouteServers are those of the routes of listeners: see [Listener.RouteKeys].
 	RouteServers map[string][]*certs.Server
-	// Errors makes an error of problems of Config: it says in which place of the file, or in which flag, each problem is.
+	// Errors makes an error of problems of Config: it says in which place of the file, or in which flag, each
+	// problem is.
 	Errors func([]config.Problem) error
 	// Place is where a setting is, for people: "FILE:LINE:COLUMN". nil: Origin of the file's servers is "file".
 	Place func(path string) string

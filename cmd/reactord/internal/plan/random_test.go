@@ -92,6 +92,40 @@ func randomServers(r *rand.Rand, wrong bool) []Server {
 	return servers
 }
 
+// randomControl is what a control plane says. It may be in the way of a file, or of itself. Now and then it is nothing.
+func randomControl(r *rand.Rand) *Control {
+	var at []string
+	for _, one := range someListeners {
+		if r.IntN(3) == 0 {
+			at = append(at, one)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	c := someControl([]string{someServer(r).String()}, at...)
+	if r.IntN(5) == 0 {
+		c.Backends[0].Name = pick(r, someBackends)
+		c.Listeners[0].Backend = c.Backends[0].Name
+	}
+	if r.IntN(5) == 0 {
+		c.Backends[0].Retries = -1
+	}
+	return c
+}
+
+func describeControl(c *Control) string {
+	if c == nil {
+		return "nothing"
+	}
+	var all []string
+	for i := range c.Listeners {
+		l := &c.Listeners[i]
+		all = append(all, fmt.Sprint(l.Name, "→", l.Backend, " ", c.Servers[l.Backend]))
+	}
+	return strings.Join(all, ", ")
+}
+
 func randomProgram(r *rand.Rand) (program []step) {
 	for range 5 + r.IntN(40) {
 		if r.IntN(5) > 0 {
@@ -121,7 +155,10 @@ func randomProgram(r *rand.Rand) (program []step) {
 
 // randomStep is a step. alone is whether it is no part of a burst.
 func randomStep(r *rand.Rand, alone bool) step {
-	switch n := r.IntN(20); {
+	switch n := r.IntN(24); {
+	case n >= 20:
+		c := randomControl(r)
+		return step{fmt.Sprintf("control: %s", describeControl(c)), func(w *world) { w.control(c, alone) }}
 	case n < 6:
 		wrong := r.IntN(4) == 0
 		f := randomFile(r, wrong)

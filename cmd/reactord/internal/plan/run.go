@@ -421,12 +421,18 @@ func (p *Planner) try(ctx context.Context, changes []change) error {
 			p.cfg.LeftOut(left)
 		}
 		items, rest := ControlErrors(err)
-		if len(items) == 0 || rest != nil || slices.ContainsFunc(changes, func(c change) bool { return !c.file && c.control }) ||
-			!slices.ContainsFunc(changes, func(c change) bool { return c.file }) {
+		if len(items) == 0 || rest != nil || !makesRoom(changes) {
 			return err
 		}
 		left = append(left, items...)
 	}
+}
+
+// makesRoom reports whether changes have a file, for which the part of the control plane in force makes room. One that
+// comes with it is refused instead, so that who says it knows.
+func makesRoom(changes []change) bool {
+	return slices.ContainsFunc(changes, func(c change) bool { return c.file }) &&
+		!slices.ContainsFunc(changes, func(c change) bool { return c.control })
 }
 
 // tryWithout puts all of the changes in force, or none. Items of the control plane are left out.

@@ -48,6 +48,15 @@ func keysOf(p *Plan) map[any]bool {
 	return keys
 }
 
+func nameAt(p *Plan, key ListenerKey) string {
+	for i := range p.Listeners {
+		if p.Listeners[i].Key() == key {
+			return p.Listeners[i].Name
+		}
+	}
+	return ""
+}
+
 func (t *fakeTarget) wrong(format string, args ...any) {
 	if t.fault == nil {
 		t.fault = fmt.Errorf(format, args...)
@@ -68,7 +77,7 @@ func (t *fakeTarget) Prepare(next *Plan, d Diff) (Change, error) {
 		}
 		if l, ok := key.(ListenerKey); ok && t.refuse[l.Bind] {
 			t.open -= len(c.opened)
-			return nil, fmt.Errorf("listen on %v: %w", l.Bind, errBind)
+			return nil, &ListenerError{nameAt(next, l), fmt.Errorf("listen on %v: %w", l.Bind, errBind)}
 		}
 		c.opened[key] = &thing{key}
 		t.open++

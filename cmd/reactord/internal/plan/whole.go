@@ -75,6 +75,8 @@ func added[V any](of, more map[string]V) map[string]V {
 	return all
 }
 
+var errOfFile = errors.New("the configuration file has one of this name")
+
 // belong checks that names of the file are the file's, and that listeners refer to backends of the control plane.
 func (w *whole) belong(c *Control) error {
 	own := map[string]bool{}
@@ -84,13 +86,13 @@ func (w *whole) belong(c *Control) error {
 	var errs []error
 	for i := range c.Backends {
 		if name := c.Backends[i].Name; w.file.has(name) {
-			errs = append(errs, &ControlError{Backend: name, Err: errors.New("the configuration file has a backend of this name")})
+			errs = append(errs, &ControlError{Backend: name, Err: errOfFile})
 		}
 	}
 	for i := range c.Listeners {
 		l := &c.Listeners[i]
 		if slices.ContainsFunc(w.file.Config.Listeners, func(f config.Listener) bool { return f.Name == l.Name }) {
-			errs = append(errs, &ControlError{Listener: l.Name, Err: errors.New("the configuration file has a listener of this name")})
+			errs = append(errs, &ControlError{Listener: l.Name, Err: errOfFile})
 		}
 		for _, name := range referred(l) {
 			if !own[name] {

@@ -33,7 +33,8 @@ type XDSType struct {
 var xdsTable = series.Table[XDS]{
 	series.Gauge("xds_connected", "Whether there is a stream to a control plane.", nil,
 		func(x *XDS) float64 { return flag(x.Connected) }),
-	series.Gauge("xds_restored", "Whether the process began with what the process before it, or the file last_good, had.", nil,
+	series.Gauge("xds_restored",
+		"Whether the process began with what the process before it, or the file last_good, had.", nil,
 		func(x *XDS) float64 { return flag(x.Restored) }),
 	series.Gauge("xds_last_heard_timestamp_seconds",
 		"When the control plane was heard of last, by whichever process, in seconds since 1970; 0: never.", nil,
@@ -67,8 +68,8 @@ var (
 	xdsResources = series.NewDesc("xds_resources", "Resources by their state.", "type", "state")
 )
 
-// NewXDS is a collector of the client of the control plane. It calls read once for each scrape, on any goroutine; false:
-// there is no control plane. states are all states of resources.
+// NewXDS is a collector of the client of the control plane. It calls read once for each scrape, on any goroutine;
+// false: there is no control plane. states are all states of resources.
 func NewXDS(read func() (XDS, bool), states []string) prometheus.Collector {
 	return xdsCollector{read, states}
 }

@@ -95,8 +95,8 @@ func (ch *choice) blame(k kind, name string, err error) bool {
 	return true
 }
 
-// blameItem marks the resource of an item of the plan: a listener, which may have become several with an address each, or
-// the cluster of a backend. If there is no such cluster, those who refer to it are to blame.
+// blameItem marks the resource of an item of the plan: a listener, which may have become several with an address
+// each, or the cluster of a backend. If there is no such cluster, those who refer to it are to blame.
 func (ch *choice) blameItem(item *plan.ControlError) (changed bool) {
 	if name := item.Listener; name != "" {
 		if ch[listeners][name] == nil {
@@ -214,7 +214,8 @@ func (c *Client) note() {
 		fields := []zap.Field{zap.Stringer("type", r.kind), zap.String("name", r.name), zap.String("version", r.version)}
 		switch {
 		case state == Refused:
-			c.log.Warn("xds: a resource is refused; what was in force before stays", append(fields, zap.String("reason", problem))...)
+			c.log.Warn("xds: a resource is refused; what was in force before stays",
+				append(fields, zap.String("reason", problem))...)
 		case state == HeldBack:
 			c.log.Warn("xds: a removal is held back", append(fields, zap.String("reason", problem))...)
 		case state == Accepted && (was == Refused || was == HeldBack):

@@ -294,7 +294,7 @@ func (b *book) inForce(ch *choice) bool {
 	return true
 }
 
-// commit notes that a choice is in force, and forgets what nobody needs.
+// commit notes that a choice is in force, and forgets what nothing needs.
 func (b *book) commit(ch *choice) {
 	for k := range b.all {
 		for name, r := range b.all[k] {

@@ -3,7 +3,7 @@ package xds
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,12 +55,12 @@ const magic = "reactord xds 1\n"
 
 // Encode is the bytes of a last good file: its form, a checksum, and the content.
 func (s *Saved) Encode() ([]byte, error) {
-	var body bytes.Buffer
-	if err := gob.NewEncoder(&body).Encode(s); err != nil {
+	body, err := json.Marshal(s)
+	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(body.Bytes())
-	return append(append([]byte(magic), sum[:]...), body.Bytes()...), nil
+	sum := sha256.Sum256(body)
+	return append(append([]byte(magic), sum[:]...), body...), nil
 }
 
 // Decode reads the bytes of a last good file.
@@ -74,7 +74,7 @@ func Decode(data []byte) (*Saved, error) {
 		return nil, errors.New("its checksum is wrong: it was cut off or changed")
 	}
 	s := &Saved{}
-	return s, gob.NewDecoder(bytes.NewReader(body)).Decode(s)
+	return s, json.Unmarshal(body, s)
 }
 
 // saved is what is in force.
@@ -157,10 +157,10 @@ func readSaved(path string, most time.Duration, now time.Time) (*Saved, error) {
 	return s, nil
 }
 
-// Restore takes what the process before this one has accepted: handed over if that is not nil, else what is in the last
-// good file. What cannot be used is logged. It returns the part of the plan that is made of it; nil: there is none. It is
-// called before [Client.Start]; then the plan has that part from the beginning on, but for what [Client.LeftOut] is
-// called with.
+// Restore takes what the process before this one has accepted: handed over if that is not nil, else what is in the
+// last good file. What cannot be used is logged. It returns the part of the plan that is made of it; nil: there is
+// none. It is called before [Client.Start]; then the plan has that part from the beginning on, but for what
+// [Client.LeftOut] is called with.
 func (c *Client) Restore(handed []byte) *plan.Control {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ type resource struct {
 	got  *content // what was received last and was understood; nil: nothing, or it was removed
 	used *content // what the part of the plan in force is made of; nil: it is not in it
 
-	err     error     // why what was received last was refused at once; nil: it was understood
+	err     error     // why what was received last was refused when it was read; nil: it was understood
 	version string    // of what was received last
 	told    time.Time // when
 
@@ -69,7 +69,7 @@ func (r *resource) judge() (State, string) {
 	case r.got == nil && r.used != nil:
 		return HeldBack, "the control plane has removed it"
 	case r.held:
-		return HeldBack, "it would remove too much at once"
+		return HeldBack, "it would remove too much together"
 	case r.got != nil && r.got == r.used:
 		return Accepted, ""
 	case r.got != nil:
@@ -97,8 +97,8 @@ func (r *resource) receive(v value, version string, body []byte, err error, now 
 	r.got = &content{value: v, version: version, body: body, at: now}
 }
 
-// remove takes that it was removed. What is wanted by its name stays as long as it is wanted: who removes it has removed
-// what needs it, or will.
+// remove takes that it was removed. What is wanted by its name stays as long as it is wanted: who removes it has
+// removed what needs it, or will.
 func (r *resource) remove(now time.Time) {
 	r.err, r.told = nil, now
 	switch {

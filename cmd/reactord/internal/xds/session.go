@@ -66,8 +66,8 @@ func (c *Client) sends(ctx context.Context, s Stream, sendable <-chan struct{}) 
 	}
 }
 
-// receives receives responses. The next one is read when the one before is understood, and what waits for the plan is in
-// force if it is of the same type.
+// receives receives responses. The next one is read when the one before is understood, and what waits for the plan
+// is in force if it is of the same type.
 func (c *Client) receives(s Stream) error {
 	done := make(chan error, 1)
 	for {

@@ -1,0 +1,206 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// someControl has a listener at each address, whose backend has its name and these servers.
+func someControl(servers []string, at ...string) *Control {
+	c := &Control{Origin: "xds test", Servers: map[string][]Server{}}
+	for _, address := range at {
+		a := netip.MustParseAddrPort(address)
+		l := config.NewListener()
+		l.Name, l.Backend = "outbound|"+address, "cluster/"+address
+		l.Address = config.Address{Host: a.Addr().String(), Port: a.Port()}
+		c.Listeners = append(c.Listeners, l)
+		b := config.NewBackend()
+		b.Name = l.Backend
+		c.Backends = append(c.Backends, b)
+		for _, s := range servers {
+			c.Servers[b.Name] = append(c.Servers[b.Name], Server{Address: netip.MustParseAddrPort(s), Weight: 1, Origin: c.Origin})
+		}
+	}
+	return c
+}
+
+// A control plane adds listeners and backends, replaces them, and takes them back.
+func TestControlIsAPart(t *testing.T) {
+	p, target := started(t, Config{Load: always(small())})
+	before := len(p.Plan().Listeners)
+	apply := func(c *Control) {
+		t.Helper()
+		if err := p.Control(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(someControl([]string{"192.0.2.1:80"}, "127.0.0.9:81", "127.0.0.9:82"))
+	if got := len(p.Plan().Listeners); got != before+2 {
+		t.Fatalf("%d listeners", got)
+	}
+	settings := p.Plan().Backend("cluster/127.0.0.9:81").Settings
+	listeners := p.Plan().Listeners
+	apply(someControl([]string{"192.0.2.2:80"}, "127.0.0.9:81", "127.0.0.9:82"))
+	b := p.Plan().Backend("cluster/127.0.0.9:81")
+	if b.Server("192.0.2.2:80") == nil || b.Settings != settings || &p.Plan().Listeners[0] != &listeners[0] {
+		t.Error("more was merged than servers that have changed")
+	}
+	commits := target.commits
+	apply(someControl([]string{"192.0.2.2:80"}, "127.0.0.9:81", "127.0.0.9:82"))
+	if target.commits != commits {
+		t.Error("the same is a change")
+	}
+	if f := p.InForce(); len(f.Config.Listeners) != before+2 || f.Origin("listeners[1].name") != "xds test" {
+		t.Errorf("in force: %v", f.Config.Listeners)
+	}
+	weight := 3
+	if err := p.Override("cluster/127.0.0.9:81", "192.0.2.2:80", Override{Weight: &weight}); err != nil {
+		t.Error(err)
+	}
+	apply(someControl([]string{"192.0.2.2:80", "192.0.2.3:80"}, "127.0.0.9:81"))
+	if got := p.Plan().Backend("cluster/127.0.0.9:81").Server("192.0.2.2:80").Weight; got != 3 {
+		t.Errorf("the override is lost: weight %d", got)
+	}
+	apply(nil)
+	if got := len(p.Plan().Listeners); got != before || len(p.Status().Overrides) != 0 {
+		t.Errorf("%d listeners, overrides %v", got, p.Status().Overrides)
+	}
+}
+
+// What is wrong with one item is told by its name, and nothing changes. Without it, the rest comes into force.
+func TestControlErrors(t *testing.T) {
+	refuse := netip.MustParseAddrPort("127.0.0.9:83")
+	for _, test := range []struct {
+		name     string
+		change   func(*Control)
+		listener string
+		backend  string
+		text     string
+	}{
+		{"an address of the file", func(c *Control) { c.Listeners[0].Address = small().Config.Listeners[0].Address },
+			"outbound|127.0.0.9:81", "", "is used twice"},
+		{"an address twice", func(c *Control) { c.Listeners[1].Address = c.Listeners[0].Address },
+			"outbound|127.0.0.9:82", "", "is used twice"},
+		{"a name of the file", func(c *Control) { c.Listeners[0].Name = small().Config.Listeners[0].Name },
+			small().Config.Listeners[0].Name, "", "the configuration file has one of this name"},
+		{"a backend of the file", func(c *Control) { c.Backends[0].Name = "app" }, "", "app", "file has one"},
+		{"no such backend", func(c *Control) { c.Listeners[0].Backend = "none" }, "outbound|127.0.0.9:81", "",
+			"does not exist"},
+		{"a value", func(c *Control) { c.Backends[0].Retries = -1 }, "", "cluster/127.0.0.9:81", "out of range"},
+		{"a server", func(c *Control) { c.Servers[c.Backends[1].Name][0].Weight = -1 }, "", "cluster/127.0.0.9:82",
+			"out of range"},
+		{"the target", func(c *Control) { c.Listeners[1].Address.Port = 83 }, "outbound|127.0.0.9:82", "", "in use"},
+		{"a loop", func(c *Control) {
+			c.Servers[c.Backends[0].Name][0].Address = netip.MustParseAddrPort("127.0.0.9:81")
+		}, "outbound|127.0.0.9:81", "", "endless"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, target := started(t, Config{Load: always(small())})
+			target.refuse = map[netip.AddrPort]bool{refuse: true}
+			c := someControl([]string{"192.0.2.1:80"}, "127.0.0.9:81", "127.0.0.9:82")
+			test.change(c)
+			revision := p.Plan().Revision
+			items, rest := ControlErrors(p.Control(t.Context(), c))
+			named := slices.IndexFunc(items, func(e *ControlError) bool {
+				return e.Listener == test.listener && e.Backend == test.backend && strings.Contains(e.Error(), test.text)
+			})
+			if named < 0 || rest != nil || p.Plan().Revision != revision {
+				t.Fatalf("%v, %v", items, rest)
+			}
+			if err := p.Control(t.Context(), c.Without(items)); err != nil {
+				t.Errorf("without it: %v", err)
+			}
+			if len(p.Plan().Listeners) != len(small().Config.Listeners)+1 {
+				t.Errorf("%d listeners", len(p.Plan().Listeners))
+			}
+		})
+	}
+}
+
+// A file that takes a name or an address of the control plane comes into force, and what was there is told.
+func TestFileWinsOverControl(t *testing.T) {
+	next := small()
+	file := small()
+	var left []*ControlError
+	p, _ := started(t, Config{
+		Load:    func(context.Context) (*File, error) { f := *next; return &f, nil },
+		LeftOut: func(wrong []*ControlError) { left = wrong },
+		Control: someControl([]string{"192.0.2.1:80"}, "127.0.0.9:81", "127.0.0.9:82"),
+	})
+	if len(p.Plan().Listeners) != len(file.Config.Listeners)+2 {
+		t.Fatal("the first plan is without the part")
+	}
+	l := config.NewListener()
+	l.Name, l.Backend, l.Address = "own", "app", config.Address{Host: "127.0.0.9", Port: 82}
+	file.Config.Listeners = append(slices.Clone(file.Config.Listeners), l)
+	next = file
+	if err := p.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || left[0].Listener != "outbound|127.0.0.9:82" {
+		t.Errorf("left out: %v", left)
+	}
+	if len(p.Plan().Listeners) != len(file.Config.Listeners)+1 {
+		t.Errorf("%d listeners", len(p.Plan().Listeners))
+	}
+}
+
+// The names of a new backend are looked up before it is in force, but not for long.
+func TestControlAwaitsItsSources(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := someControl(nil, "127.0.0.9:81")
+			d := config.NewDNS()
+			d.Name, d.Port = "db.test", 80
+			c.Backends[0].DNS = []config.DNS{d}
+			source := DNSSource(&c.Backends[0], &d)
+			var p *Planner
+			running := 0
+			p, _ = started(t, Config{Load: always(small()), Discover: func(all ...*config.Config) {
+				running = 0
+				for _, c := range all {
+					for i := range c.Backends {
+						running += len(c.Backends[i].DNS)
+					}
+				}
+				if running > 0 && answers {
+					go p.Discovered(source, []Server{server("192.0.2.7:80", "")}, nil)
+				}
+			}})
+			began := time.Now()
+			if err := p.Control(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > 2*time.Second || !answers && took < time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if got := len(p.Plan().Backend(c.Backends[0].Name).Servers); (got == 1) != answers || running == 0 {
+				t.Errorf("%d servers, %d sources run", got, running)
+			}
+			if err := p.Control(t.Context(), nil); err != nil || running != 0 {
+				t.Errorf("%v, %d sources run", err, running)
+			}
+		})
+	}
+}
+
+// A caller that does not wait any longer is told so, and the change continues.
+func TestControlIsGivenUp(t *testing.T) {
+	p, _ := started(t, Config{Load: always(small())})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Control(ctx, someControl(nil, "127.0.0.9:81")); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := p.Control(t.Context(), someControl(nil, "127.0.0.9:81", "127.0.0.9:82")); err != nil {
+		t.Error(err)
+	}
+}
