@@ -254,8 +254,8 @@ func (e *Endpoints) fill(b *backend, c *Cluster) error {
 	return nil
 }
 
-// onceOnly keeps the first of servers with the same address, which is that of the lowest priority. They are in the order
-// of their addresses then, so that the order in which they were sent changes nothing.
+// onceOnly keeps the first of servers with the same address, which is that of the lowest priority. They are in the
+// order of their addresses then, so that the order in which they were sent changes nothing.
 func onceOnly(all []plan.Server) []plan.Server {
 	slices.SortStableFunc(all, func(a, b plan.Server) int { return a.Priority - b.Priority })
 	known := make(map[netip.AddrPort]bool, len(all))
