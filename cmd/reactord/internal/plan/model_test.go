@@ -86,6 +86,7 @@ type world struct {
 	said    map[Source][]Server // last report with servers, of each source
 	faults  []error
 	answers bool // new sources answer immediately
+	loose   bool // a file and a control plane have come together: which of them was first is not known
 }
 
 func (w *world) fault(format string, args ...any) {
@@ -179,6 +180,18 @@ func (w *world) check() error {
 	w.mu.Unlock()
 	if err := errors.Join(faults, w.target.check()); err != nil {
 		return err
+	}
+	if w.loose { // an override may have lost its backend between both
+		maps.DeleteFunc(w.good.Overrides, func(k ServerKey, _ Override) bool {
+			_, has := status.Overrides[k]
+			return !has
+		})
+		for k, o := range status.Overrides {
+			if _, has := w.good.Overrides[k]; !has {
+				w.good.Overrides[k] = o
+			}
+		}
+		w.loose = false
 	}
 	want, err := Merge(w.good)
 	if err != nil {
@@ -308,12 +321,14 @@ func (w *world) reload(f *File, loadErr error, alone bool) {
 
 // control says what a control plane says. alone is whether nothing else happens meanwhile.
 func (w *world) control(c *Control, alone bool) {
-	w.waits.Go(func() {
-		w.mu.Lock()
+	var want error
+	if alone {
 		p := w.good
-		w.mu.Unlock()
 		p.Control = c
-		want := w.acceptable(p, false)
+		want = w.acceptable(p, false)
+	}
+	w.loose = w.loose || !alone
+	w.waits.Go(func() {
 		if err := w.planner.Control(context.Background(), c); alone && (err == nil) != (want == nil) {
 			w.fault("the control plane: %v, want %v", err, want)
 		}
