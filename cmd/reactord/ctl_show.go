@@ -92,8 +92,8 @@ func (ctlListeners) Run(c *ctl) error {
 		t := newTable("LISTENER", "ADDRESS", "BACKEND", ">CONNECTIONS", ">LIMIT", ">ACCEPTED", ">REJECTED",
 			">PAUSES", ">RECEIVED", ">SENT")
 		for _, l := range all.Listeners {
-			t.add(l.Name, l.Address, leadsTo(l.Backend, l.Routes), l.Connections, limited(l.Limit), l.Accepted, sum(l.Rejected), l.Pauses,
-				humanBytes(l.ReceivedBytes), humanBytes(l.SentBytes))
+			t.add(l.Name, l.Address, leadsTo(l.Backend, l.Routes), l.Connections, limited(l.Limit), l.Accepted,
+				sum(l.Rejected), l.Pauses, humanBytes(l.ReceivedBytes), humanBytes(l.SentBytes))
 		}
 		c.table(w, t)
 	})

@@ -41,7 +41,6 @@ xds:
   servers: %s
   node: {id: test, cluster: test}
   gather: 1ms
-  hold_back: 1s
   reconnect: {min: 20ms, max: 200ms}
   %s
 `, ring, filepath.Join(t.TempDir(), "admin"), quoted(servers), strings.Join(more, "\n  "))

@@ -15,7 +15,7 @@ func onEachRing(t *testing.T, f func(t *testing.T, ring string)) {
 	}
 }
 
-// A daemon does what a control plane says: a listener comes with its cluster and endpoints, the endpoints change without
+// A daemon does what a control plane says: a listener comes with its cluster and endpoints, these change without
 // disturbing the connections of those that stay, and what is removed drains.
 func TestFollow(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
@@ -23,6 +23,7 @@ func TestFollow(t *testing.T) {
 		one, two, three := newServer(t, "one"), newServer(t, "two"), newServer(t, "three")
 		addr := vacant(t)
 		plane.set(listener(t, "l", addr, "c"), cluster("c"), assignment(t, "c", one.addr))
+		plane.set(listener(t, "other", vacant(t), "c")) // so that a removal is not one of everything
 		start(t, ring, []string{"http://" + plane.addr})
 		first := awaitServer(t, addr, "one")
 

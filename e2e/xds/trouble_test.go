@@ -36,8 +36,8 @@ func TestDeath(t *testing.T) {
 	})
 }
 
-// The daemon's last good file has what the control plane has said: a daemon that is killed and starts while none answers
-// does what it did.
+// The last good file has what the control plane has said: a daemon that is killed, and starts while none answers, does
+// what it did.
 func TestLastGood(t *testing.T) {
 	plane := newControlPlane(t)
 	one, two := newServer(t, "one"), newServer(t, "two")
@@ -68,7 +68,7 @@ func TestEmptyPush(t *testing.T) {
 		addr := vacant(t)
 		set := func() { plane.set(listener(t, "l", addr, "c"), cluster("c"), assignment(t, "c", one.addr)) }
 		set()
-		start(t, ring, []string{"http://" + plane.addr})
+		start(t, ring, []string{"http://" + plane.addr}, "hold_back: 3s")
 		first := awaitServer(t, addr, "one")
 
 		for range 3 {

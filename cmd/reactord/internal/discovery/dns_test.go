@@ -143,6 +143,8 @@ func TestDNSAddresses(t *testing.T) {
 		{"ip", []string{"10.0.0.1:80 w1 p0", "10.0.0.2:80 w1 p0", "[fd00::1]:80 w1 p0"}},
 		{"A", []string{"10.0.0.1:80 w1 p0", "10.0.0.2:80 w1 p0"}},
 		{"AAAA", []string{"[fd00::1]:80 w1 p0"}},
+		{"A_or_AAAA", []string{"10.0.0.1:80 w1 p0", "10.0.0.2:80 w1 p0"}},
+		{"AAAA_or_A", []string{"[fd00::1]:80 w1 p0"}},
 	} {
 		t.Run(test.kind, func(t *testing.T) {
 			d := source("www.EXAMPLE", test.kind, s)
@@ -151,6 +153,30 @@ func TestDNSAddresses(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// Without an address of the preferred family, those of the other one are taken.
+func TestDNSOtherFamily(t *testing.T) {
+	s := serveDNS(t, zone("four.example. 60 IN A 10.0.0.1", "six.example. 60 IN AAAA fd00::1"))
+	start(t, source("four.example", "AAAA_or_A", s)).await("10.0.0.1:80 w1 p0")
+	start(t, source("six.example", "A_or_AAAA", s)).await("[fd00::1]:80 w1 p0")
+}
+
+// Servers have the weight, the priority and the locality of their name.
+func TestDNSWeight(t *testing.T) {
+	s := serveDNS(t, zone("a.example. 60 IN A 10.0.0.1", "_x.example. 60 IN SRV 3 5 8080 a.example."))
+	weighted := func(name, kind string) *DNS {
+		d := source(name, kind, s)
+		d.cfg.Weight, d.cfg.Priority, d.cfg.Locality = 7, 2, "zone"
+		return d
+	}
+	for d, want := range map[*DNS]string{
+		weighted("a.example", "ip"): "10.0.0.1:80 w7 p2", weighted("_x.example", "SRV"): "10.0.0.1:8080 w5 p5",
+	} {
+		if got := start(t, d).await(want); got[0].Locality != "zone" {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

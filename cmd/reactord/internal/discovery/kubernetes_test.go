@@ -98,7 +98,7 @@ func TestEndpointSlices(t *testing.T) {
 	v6, fqdn, odd := sliced(http80, "::1"), sliced(http80, "a.example"), sliced(http80, "1.2.3.4")
 	v6["addressType"], fqdn["addressType"], odd["addressType"] = "IPv6", "FQDN", "IPv8"
 	open := sliced(nil, "10.0.0.1")
-	any := sliced([]string{"http:0"}, "10.0.0.1")
+	unnumbered := sliced([]string{"http:0"}, "10.0.0.1")
 	none := func(k *config.KubernetesDiscovery) { k.Port = "" }
 	number := func(k *config.KubernetesDiscovery) { k.Port = "80" }
 	only := func(family string) func(*config.KubernetesDiscovery) {
@@ -125,8 +125,8 @@ func TestEndpointSlices(t *testing.T) {
 			"the endpoints have several ports: write port: they have http (80), https (443)"},
 		{"no port at all", none, []object{open}, nil, "the endpoints name no port: write port, as a number"},
 		{"any port, by number", number, []object{open}, []string{"10.0.0.1:80 up"}, ""},
-		{"an open port, by number", number, []object{any}, []string{"10.0.0.1:80 up"}, ""},
-		{"an open port, by name", nil, []object{any}, nil, "the endpoints have no port http: they have http (0)"},
+		{"an open port, by number", number, []object{unnumbered}, []string{"10.0.0.1:80 up"}, ""},
+		{"an open port, by name", nil, []object{unnumbered}, nil, "the endpoints have no port http: they have http (0)"},
 		{"by number", number, []object{sliced(both, "10.0.0.1"), sliced([]string{"a:81"}, "10.0.0.2")},
 			[]string{"10.0.0.1:80 up"}, ""},
 		{"another port", nil, []object{sliced([]string{"https:443"}, "10.0.0.1")}, nil,
@@ -378,6 +378,7 @@ func TestKubernetesMangledEvents(t *testing.T) {
 			"status 500 Internal Server Error: out of "},
 		{"too large", text(`{"type":"` + strings.Repeat("A", maxEvent+1<<20)), "more than 8MiB in one piece"},
 	} {
+		lists, _ := f.counts()
 		f.setMangle(test.mangle)
 		f.set("app-a", sliced(http80, fmt.Sprintf("10.0.1.%d", i)))
 		if test.want != "" {
@@ -387,6 +388,58 @@ func TestKubernetesMangledEvents(t *testing.T) {
 			f.setMangle(nil)
 		}
 		r.awaitStates(fmt.Sprintf("10.0.1.%d:80 up", i))
+		if now, _ := f.counts(); (now > lists) != (test.want != "") {
+			t.Errorf("%s: %d lists: what is wrong is listed anew, and what was interrupted is not", test.name, now-lists)
+		}
+	}
+}
+
+// The bound is that of an event, and not of a watch.
+func TestKubernetesLargeEvents(t *testing.T) {
+	f := newFakeAPI(t)
+	f.set("app-a", sliced(http80, "10.0.0.1"))
+	r := start(t, f.service(t))
+	r.awaitStates("10.0.0.1:80 up")
+	space := bytes.Repeat([]byte(" "), maxEvent/2)
+	f.setMangle(func(w http.ResponseWriter, line []byte) error {
+		_, _ = w.Write(space)
+		_, err := w.Write(line)
+		w.(http.Flusher).Flush()
+		return err
+	})
+	for i := range 4 {
+		f.set("app-a", sliced(http80, fmt.Sprintf("10.0.1.%d", i)))
+		r.awaitStates(fmt.Sprintf("10.0.1.%d:80 up", i))
+	}
+	if lists, watches := f.counts(); lists != 1 || watches != 1 {
+		t.Errorf("%d lists, %d watches, want 1 of each", lists, watches)
+	}
+}
+
+// 500 sources lose their API server in the same moment, in virtual time: they do not come back together.
+func TestKubernetesHerd(t *testing.T) {
+	const herd, down = 500, 3 * time.Minute
+	settings := config.New().Kubernetes
+	settings.Address = "http://127.0.0.1:0" // connecting fails without a server
+	var back []time.Duration
+	for range herd {
+		k := NewKubernetes(config.KubernetesDiscovery{Service: "app", Namespace: "edge"}, NewCluster(settings))
+		k.told.report, k.version = func([]plan.Server, error) {}, "1"
+		now := time.Duration(0)
+		for now < down {
+			now += k.attempt(t.Context())
+		}
+		back = append(back, now-down)
+	}
+	tenths := make([]int, 10)
+	for _, at := range back {
+		if at > maxBackOff {
+			t.Fatalf("a source is back after %v", at)
+		}
+		tenths[min(at*10/maxBackOff, 9)]++
+	}
+	if slices.Max(tenths) > herd/3 || tenths[3] < herd/25 { // 19 % and 13 % are expected
+		t.Errorf("the tenths of %v have %v sources", maxBackOff, tenths)
 	}
 }
 

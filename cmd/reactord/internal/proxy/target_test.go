@@ -25,7 +25,10 @@ func weights(all ...int) (out []config.WeightedBackend) {
 func TestTargets(t *testing.T) {
 	backends := map[string]*upstream.Backend{"b": {Name: "b"}, "other": {Name: "other"}, "third": {Name: "third"}}
 	const draws = 100_000
-	for _, test := range [][]int{{1}, {1, 1}, {80, 20}, {1, 0, 1}, {1, 999_999}, {1_000_000, 1_000_000, 1_000_000}, {0, 0}, {0, 7}} {
+	const most = 1_000_000
+	for _, test := range [][]int{
+		{1}, {1, 1}, {80, 20}, {1, 0, 1}, {1, most - 1}, {most, most, most}, {0, 0}, {0, 7},
+	} {
 		to, err := newTargets(&config.Route{Backends: weights(test...)}, backends)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +59,8 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%v: %v allocations", test, n)
 		}
 	}
-	if _, err := newTargets(&config.Route{Backends: []config.WeightedBackend{{Backend: "nowhere"}}}, backends); err == nil {
+	nowhere := []config.WeightedBackend{{Backend: "nowhere"}}
+	if _, err := newTargets(&config.Route{Backends: nowhere}, backends); err == nil {
 		t.Error("a route leads to no backend")
 	}
 }

@@ -3,7 +3,7 @@ package xds
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,12 +55,12 @@ const magic = "reactord xds 1\n"
 
 // Encode is the bytes of a last good file: its form, a checksum, and the content.
 func (s *Saved) Encode() ([]byte, error) {
-	var body bytes.Buffer
-	if err := gob.NewEncoder(&body).Encode(s); err != nil {
+	body, err := json.Marshal(s)
+	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(body.Bytes())
-	return append(append([]byte(magic), sum[:]...), body.Bytes()...), nil
+	sum := sha256.Sum256(body)
+	return append(append([]byte(magic), sum[:]...), body...), nil
 }
 
 // Decode reads the bytes of a last good file.
@@ -74,7 +74,7 @@ func Decode(data []byte) (*Saved, error) {
 		return nil, errors.New("its checksum is wrong: it was cut off or changed")
 	}
 	s := &Saved{}
-	return s, gob.NewDecoder(bytes.NewReader(body)).Decode(s)
+	return s, json.Unmarshal(body, s)
 }
 
 // saved is what is in force.

@@ -21,6 +21,7 @@
 //
 //	flags.go      the flags of Envoy
 //	document.go   YAML or JSON, merged, with the names of fields in one style
+//	yaml.go       YAML as JSON has it
 //	scalars.go    numbers, durations, and lists that may be one thing
 //	bootstrap.go  Bootstrap and how it is made
 //	fields.go     the fields of a bootstrap that are read

@@ -9,8 +9,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 )
 
 // maxDocument is the greatest bootstrap in bytes.
@@ -42,25 +40,23 @@ func readDocument(path string) (document, error) {
 
 // parseDocument reads YAML, or JSON.
 func parseDocument(text []byte) (document, error) {
-	var doc document
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		var doc document
 		if json.Unmarshal(text, &doc) == nil {
 			return plainNames(doc), nil
 		}
-		doc = nil // YAML in braces, or the parser of YAML says what is wrong
+		// It is YAML in braces, or the parser of YAML says what is wrong.
 	}
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		if of, ok := errors.AsType[yaml.Error](err); ok {
-			at := ""
-			if t := of.GetToken(); t != nil && t.Position != nil {
-				at = fmt.Sprintf("line %d, column %d: ", t.Position.Line, t.Position.Column)
-			}
-			return nil, fmt.Errorf("%snot YAML: %s", at, strings.Join(strings.Fields(of.GetMessage()), " "))
-		}
-		return nil, fmt.Errorf("not YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+	value, err := parseYAML(text)
+	if err != nil {
+		return nil, err
 	}
-	if doc == nil {
+	doc, ok := value.(document)
+	switch {
+	case value == nil:
 		return nil, errors.New("the bootstrap is empty")
+	case !ok:
+		return nil, errors.New("it is no mapping of fields")
 	}
 	return plainNames(doc), nil
 }

@@ -289,14 +289,14 @@ func grouped[V comparable](chains []*chain, values func(*match) []V, rank func(V
 	var groups []*group[V]
 	index := map[string]*group[V]{}
 	for _, v := range order {
-		key := strconv.Itoa(rank(v))
+		key := strconv.AppendInt(nil, int64(rank(v)), 10)
 		for _, ch := range having[v] {
-			key += " " + strconv.Itoa(ch.index)
+			key = strconv.AppendInt(append(key, ' '), int64(ch.index), 10)
 		}
-		g := index[key]
+		g := index[string(key)]
 		if g == nil {
 			g = &group[V]{chains: having[v], rank: rank(v)}
-			groups, index[key] = append(groups, g), g
+			groups, index[string(key)] = append(groups, g), g
 		}
 		g.values = append(g.values, v)
 	}

@@ -243,17 +243,3 @@ func (r reading) source(m *corepb.ConfigSource) {
 		}
 	}
 }
-
-// agents are servers of secrets beside a proxy, which are not the control plane: the name of Istio's.
-var agents = []string{"sds-grpc"}
-
-// foreign is the server of a source that is not the control plane; "": it is that. A source with a name of its own is
-// asked for over the stream of all others.
-func foreign(m *corepb.ConfigSource) string {
-	for _, g := range m.GetApiConfigSource().GetGrpcServices() {
-		if name := g.GetEnvoyGrpc().GetClusterName(); slices.Contains(agents, name) {
-			return name
-		}
-	}
-	return ""
-}

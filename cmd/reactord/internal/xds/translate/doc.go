@@ -66,4 +66,5 @@
 //	tls_names.go          names that certificates must have
 //	tls_validation.go     whose certificates are accepted
 //	tls_tickets.go        keys of session tickets
+//	tls_agent.go          secrets that Istio has on the same machine
 package translate

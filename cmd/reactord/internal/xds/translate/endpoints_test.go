@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // serversOf is the servers of a cluster with these endpoints, or why there are none.
@@ -262,5 +263,26 @@ func TestSameEndpoints(t *testing.T) {
 		if a.Same(b) || !b.Same(&Endpoints{all: []endpoint{other}}) {
 			t.Errorf("%s does not count", of.Field(i).Name)
 		}
+	}
+}
+
+// A backend has so many servers at most.
+func TestTooManyEndpoints(t *testing.T) {
+	m := &clusterpb.ClusterLoadAssignment{}
+	one := wire(t, m, `{"cluster_name":"c","endpoints":[`+region("", at("192.0.2.1", 80, ""))+`]}`)
+	l := m.Endpoints[0]
+	for len(l.LbEndpoints) <= plan.MaxServers {
+		l.LbEndpoints = append(l.LbEndpoints, l.LbEndpoints...)
+	}
+	l.LbEndpoints = l.LbEndpoints[:plan.MaxServers+1]
+	body, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DecodeEndpoints("c", one); err != nil {
+		t.Error(err)
+	}
+	if _, err := DecodeEndpoints("c", body); err == nil || !strings.Contains(err.Error(), "there are 65537 endpoints") {
+		t.Error(err)
 	}
 }

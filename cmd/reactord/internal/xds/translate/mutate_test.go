@@ -163,7 +163,7 @@ func byRecording(t testing.TB) (all [][]recorded) {
 	return all
 }
 
-var changed = flag.Int("changed", 400, "how many recordings TestChanged changes")
+var changed = flag.Int("changed", 150, "how many recordings TestChanged changes")
 
 // TestChanged does the same as [FuzzResources] with recordings of which some fields are changed.
 func TestChanged(t *testing.T) {

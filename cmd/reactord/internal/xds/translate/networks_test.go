@@ -33,7 +33,7 @@ func TestNetworks(t *testing.T) {
 		}
 		return leaf
 	}
-	for range 2000 {
+	for range 500 {
 		s := some(3)
 		allow, deny, ok := limits(s)
 		if !ok {

@@ -169,7 +169,7 @@ func below(path string, v, from reflect.Value, but []string) string {
 	if reflect.DeepEqual(v.Interface(), from.Interface()) {
 		return ""
 	}
-	if _, text := v.Interface().(fmt.Stringer); v.Kind() != reflect.Struct || text {
+	if _, text := reflect.TypeAssert[fmt.Stringer](v); v.Kind() != reflect.Struct || text {
 		return fmt.Sprintf(" %s=%v", path, v.Interface())
 	}
 	out := ""

@@ -49,7 +49,9 @@ func decodeCommon(r reading, m *tlspb.CommonTlsContext, origin string) (c common
 		c.pairs = append(c.pairs, *decodePair(at, t, origin+"/"+at.path[strings.LastIndexByte(at.path, '.')+1:]))
 	}
 	for i, s := range m.GetTlsCertificateSdsSecretConfigs() {
-		if name := c.secret(r.at("tls_certificate_sds_secret_configs[%d]", i), s); name != "" {
+		if p := agentPair(s); p != nil {
+			c.pairs = append(c.pairs, *p)
+		} else if name := c.secret(r.at("tls_certificate_sds_secret_configs[%d]", i), s); name != "" {
 			c.pairSecrets = append(c.pairSecrets, name)
 		}
 	}
@@ -57,14 +59,23 @@ func decodeCommon(r reading, m *tlspb.CommonTlsContext, origin string) (c common
 	case *tlspb.CommonTlsContext_ValidationContext:
 		c.validation = decodeValidation(r.at("validation_context"), v.ValidationContext, origin+"/validation_context")
 	case *tlspb.CommonTlsContext_ValidationContextSdsSecretConfig:
-		c.validationSecret = c.secret(r.at("validation_context_sds_secret_config"), v.ValidationContextSdsSecretConfig)
+		c.byName(r.at("validation_context_sds_secret_config"), v.ValidationContextSdsSecretConfig)
 	case *tlspb.CommonTlsContext_CombinedValidationContext:
 		r, both := r.at("combined_validation_context"), v.CombinedValidationContext
 		c.validation = decodeValidation(r.at("default_validation_context"), both.DefaultValidationContext,
 			origin+"/validation_context")
-		c.validationSecret = c.secret(r.at("validation_context_sds_secret_config"), both.ValidationContextSdsSecretConfig)
+		c.byName(r.at("validation_context_sds_secret_config"), both.ValidationContextSdsSecretConfig)
 	}
 	return c
+}
+
+// byName reads the name of the secret that has the validation.
+func (c *common) byName(r reading, m *tlspb.SdsSecretConfig) {
+	if root := agentRoot(m); root != nil {
+		c.validation = c.validation.with(root)
+		return
+	}
+	c.validationSecret = c.secret(r, m)
 }
 
 // secret is the name of a secret that is to be asked for; "": it was refused, or comes from elsewhere.

@@ -115,7 +115,7 @@ func (c *common) resolve(s *Set) (pairs []pair, v *validation, err error) {
 		case secret.pair == nil:
 			return nil, nil, fmt.Errorf("the secret %q is no certificate", name)
 		default:
-			pairs = append(pairs[:len(pairs):len(pairs)], *secret.pair)
+			pairs = append(slices.Clip(pairs), *secret.pair)
 		}
 	}
 	if name := c.validationSecret; name != "" {

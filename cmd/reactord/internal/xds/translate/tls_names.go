@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -20,7 +21,7 @@ func isHost(name string) bool {
 // narrower is names that are in both lists; an empty list has all.
 func narrower(own, wanted []string) ([]string, error) {
 	if len(own) == 0 || len(wanted) == 0 {
-		return append(own[:len(own):len(own)], wanted...), nil
+		return append(slices.Clip(own), wanted...), nil
 	}
 	var both []string
 	for _, w := range wanted {

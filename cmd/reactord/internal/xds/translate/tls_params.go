@@ -29,7 +29,7 @@ func (c *common) params(r reading, m *tlspb.TlsParameters) {
 	c.minVersion = version("tls_minimum_protocol_version", m.GetTlsMinimumProtocolVersion(), min("1.2", c.maxVersion))
 	r.at("tls_minimum_protocol_version").only(c.minVersion <= c.maxVersion, "it is greater than the maximum")
 	for i, group := range m.GetCipherSuites() {
-		for _, name := range strings.Split(strings.Trim(group, "[]"), "|") {
+		for name := range strings.SplitSeq(strings.Trim(group, "[]"), "|") {
 			c.cipher(r.at("cipher_suites[%d]", i), name)
 		}
 	}

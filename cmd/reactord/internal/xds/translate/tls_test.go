@@ -86,6 +86,15 @@ func TestUpstreamTLS(t *testing.T) {
 	typed := func(kind, matcher string) string { return `{"san_type":"` + kind + `","matcher":{` + matcher + `}}` }
 	params := func(all string) string { return ca + `,"tls_params":{` + all + `}` }
 	only := func(fields string) string { return `"validation_context":{` + fields + `}` }
+	mine := p.Issue("mine", certstest.Key(t), time.Hour)
+	agent := func(field, name string) string {
+		one := fmt.Sprintf(`{"name":%q,"sds_config":{"api_config_source":{"api_type":"GRPC",`+
+			`"grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`, name)
+		if strings.HasSuffix(field, "configs") {
+			one = "[" + one + "]"
+		}
+		return `"` + field + `":` + one
+	}
 	set := &Set{Endpoints: map[string]*Endpoints{}, Secrets: map[string]*Secret{
 		"ca": mustSecret(t, "ca", `"validation_context":`+p.ca(`,"match_typed_subject_alt_names":[`+typed("DNS",
 			`"exact":"b.test"`)+`]`)),
@@ -176,6 +185,13 @@ func TestUpstreamTLS(t *testing.T) {
 			`"validation_context_sds_secret_config":{"name":"ROOTCA","sds_config":{"api_config_source":`+
 				`{"api_type":"GRPC","grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`),
 			"refused: transport_socket: its secrets come from sds-grpc"},
+		{"files of the agent", upstream("", agent("tls_certificate_sds_secret_configs", "file-cert:"+mine+"~"+mine)+","+
+			agent("validation_context_sds_secret_config", "file-root:"+p.File)), " TLS.CA=" + p.File + " TLS.Cert=" + mine +
+			" TLS.Key=" + mine},
+		{"the system's, of the agent", upstream("", agent("validation_context_sds_secret_config", "file-root:system")),
+			" TLS.SANs=[any] IdleT"},
+		{"a file that the agent does not have", upstream("", agent("validation_context_sds_secret_config",
+			"file-root:/nowhere")), "fault: open /nowhere"},
 		{"versions", upstream("",
 			params(`"tls_minimum_protocol_version":"TLSv1_0","tls_maximum_protocol_version":"TLSv1_2"`)),
 			" TLS.MinVersion=1.0 TLS.MaxVersion=1.2 "},
