@@ -239,7 +239,9 @@ func (w *world) answered(s Source, status *Status) error {
 	if said == nil || slices.Equal(said, w.good.Discovered[s]) {
 		return nil
 	}
-	with := Parts{File: w.good.File, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: w.good.Overrides}
+	with := Parts{
+		File: w.good.File, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: w.good.Overrides,
+	}
 	with.Discovered[s] = said
 	switch err := w.acceptable(with, false); {
 	case err == nil:
@@ -291,7 +293,10 @@ func (w *world) with(f *File) Parts {
 			known[s] = true
 		}
 	}
-	next := Parts{File: f, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: maps.Clone(w.good.Overrides)}
+	next := Parts{
+		File: f, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered),
+		Overrides: maps.Clone(w.good.Overrides),
+	}
 	maps.DeleteFunc(next.Discovered, func(s Source, _ []Server) bool { return !known[s] })
 	maps.DeleteFunc(next.Overrides, func(k ServerKey, _ Override) bool { return !next.has(k.Backend) })
 	return next

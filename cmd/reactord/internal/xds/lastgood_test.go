@@ -45,7 +45,8 @@ func TestLastGoodFileThatIsBroken(t *testing.T) {
 	}
 	files := map[string][]byte{
 		"empty": {}, "text": []byte("hello"), "cut off": good[:len(good)-1], "cut off early": good[:20],
-		"longer": append(bytes.Clone(good), 0), "of another version": append([]byte("reactord xds 2\n"), good[len(magic):]...),
+		"longer":             append(bytes.Clone(good), 0),
+		"of another version": append([]byte("reactord xds 2\n"), good[len(magic):]...),
 	}
 	for _, at := range []int{len(magic), len(magic) + 40, len(good) - 1} {
 		changed := bytes.Clone(good)
