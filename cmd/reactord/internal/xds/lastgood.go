@@ -181,6 +181,9 @@ func (c *Client) Restore(handed []byte) *plan.Control {
 			changed = chosen.blame(f.kind, f.name, f.err) || changed
 		}
 		switch {
+		case err != nil && c.book.blamePanic(&chosen, err):
+			c.panicked(err)
+			continue
 		case err != nil:
 			c.panicked(err)
 			c.book = newBook(c.cfg.language, c.book.rules)
