@@ -280,7 +280,8 @@ func (c *Client) receive(ctx context.Context, response *ads.Response) error {
 		u, err = c.machine.Receive(now, response)
 	}
 	switch {
-	case errors.Is(err, ads.ErrNonce):
+	case errors.Is(err, ads.ErrNonce), errors.Is(err, ads.ErrUnanswered):
+		// A response that is left out would be missing for ever: the server believes it to be known.
 		return err
 	case err != nil:
 		c.log.Debug("xds: a response is ignored", zap.Error(err))

@@ -80,6 +80,9 @@ func Decode(data []byte) (*Saved, error) {
 // saved is what is in force.
 func (c *Client) saved() *Saved {
 	s := &Saved{Server: c.status.versionsOf, Heard: c.status.lastGood}
+	if c.machine.Mixed() {
+		s.Server = "" // versions of several: the next process tells none
+	}
 	c.book.each(func(r *resource) {
 		if r.used != nil {
 			s.Resources = append(s.Resources, SavedResource{kindNames[r.kind], r.name, r.used.version, r.used.body})
