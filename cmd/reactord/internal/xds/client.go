@@ -66,6 +66,7 @@ type Client struct {
 	again    time.Time     // when to choose again; zero: not by itself
 	retryAt  time.Time     // when what is refused beside others is tried again; zero: nothing is
 	settled  bool          // a part of the plan is in force, or there was time for it
+	settleAt time.Time     // when it is settled at the latest, once listeners were received; zero: it is not known
 	first    chan struct{} // closed when settled
 	status   notes
 	saver    saver
@@ -256,7 +257,7 @@ func (c *Client) run(ctx context.Context) {
 // wait is how long nothing is to be done; less than 0: for ever.
 func (c *Client) wait(now time.Time) time.Duration {
 	var next time.Time
-	for _, at := range []time.Time{c.planAt, c.again, c.retryAt, c.machine.Wake(), c.saver.at} {
+	for _, at := range []time.Time{c.planAt, c.again, c.retryAt, c.settleAt, c.machine.Wake(), c.saver.at} {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -338,6 +339,9 @@ func (c *Client) tick(ctx context.Context) {
 	}
 	if due(c.planAt) || due(c.again) {
 		c.plan(ctx)
+	}
+	if due(c.settleAt) {
+		c.settles(now)
 	}
 	c.save(time.Now(), false)
 	c.send()
