@@ -129,8 +129,8 @@ func TestAssignmentFields(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"policy":{"overprovisioning_factor":140}`:                                         "",
 		`"policy":{"overprovisioning_factor":100}`:                                         "policy.overprovisioning_factor: 100: it is always 140",
-		`"policy":{"drop_overloads":[{"category":"a","drop_percentage":{"numerator":0}}]}`: "",
-		`"policy":{"drop_overloads":[{"category":"a","drop_percentage":{"numerator":5}}]}`: "policy.drop_overloads[0]: connections are not dropped",
+		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":0}}]}`: "",
+		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":5}}]}`: "policy.drop_overloads[0]: connections are not dropped",
 		`"policy":{"endpoint_stale_after":"5s"}`:                                           "policy.endpoint_stale_after: endpoints stay",
 		`"cluster_name":"d"`:                                                               `cluster_name: "d" is sent as "c"`,
 	} {
