@@ -26,6 +26,9 @@ func LoadClient(c *config.ClientTLS, read Read) (*Client, []Problem) {
 	r, out := newReader(read), &Client{peers: peers{names: newSANs(c.SANs)}}
 	out.authorities, _ = r.authorities("ca", c.CA)
 	out.peers.revoked = r.revocations("crl", c.CRL, c.CA)
+	if c.CA == "" && !c.Insecure {
+		_, _ = x509.SystemCertPool() // read once for the process: here, and not by the first handshake, on a loop
+	}
 	if c.Cert != "" {
 		out.certificate = r.pair("cert", c.Cert, "key", c.Key)
 	}

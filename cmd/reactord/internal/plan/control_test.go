@@ -26,7 +26,8 @@ func someControl(servers []string, at ...string) *Control {
 		b.Name = l.Backend
 		c.Backends = append(c.Backends, b)
 		for _, s := range servers {
-			c.Servers[b.Name] = append(c.Servers[b.Name], Server{Address: netip.MustParseAddrPort(s), Weight: 1, Origin: c.Origin})
+			one := Server{Address: netip.MustParseAddrPort(s), Weight: 1, Origin: c.Origin}
+			c.Servers[b.Name] = append(c.Servers[b.Name], one)
 		}
 	}
 	return c

@@ -86,6 +86,7 @@ type world struct {
 	said    map[Source][]Server // last report with servers, of each source
 	faults  []error
 	answers bool // new sources answer immediately
+	loose   bool // a file and a control plane have come together: which of them was first is not known
 }
 
 func (w *world) fault(format string, args ...any) {
@@ -180,6 +181,18 @@ func (w *world) check() error {
 	if err := errors.Join(faults, w.target.check()); err != nil {
 		return err
 	}
+	if w.loose { // an override may have lost its backend between both
+		maps.DeleteFunc(w.good.Overrides, func(k ServerKey, _ Override) bool {
+			_, has := status.Overrides[k]
+			return !has
+		})
+		for k, o := range status.Overrides {
+			if _, has := w.good.Overrides[k]; !has {
+				w.good.Overrides[k] = o
+			}
+		}
+		w.loose = false
+	}
 	want, err := Merge(w.good)
 	if err != nil {
 		return fmt.Errorf("the good parts do not merge: %w", err)
@@ -226,7 +239,9 @@ func (w *world) answered(s Source, status *Status) error {
 	if said == nil || slices.Equal(said, w.good.Discovered[s]) {
 		return nil
 	}
-	with := Parts{File: w.good.File, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: w.good.Overrides}
+	with := Parts{
+		File: w.good.File, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: w.good.Overrides,
+	}
 	with.Discovered[s] = said
 	switch err := w.acceptable(with, false); {
 	case err == nil:
@@ -278,7 +293,10 @@ func (w *world) with(f *File) Parts {
 			known[s] = true
 		}
 	}
-	next := Parts{File: f, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: maps.Clone(w.good.Overrides)}
+	next := Parts{
+		File: f, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered),
+		Overrides: maps.Clone(w.good.Overrides),
+	}
 	maps.DeleteFunc(next.Discovered, func(s Source, _ []Server) bool { return !known[s] })
 	maps.DeleteFunc(next.Overrides, func(k ServerKey, _ Override) bool { return !next.has(k.Backend) })
 	return next
@@ -308,12 +326,14 @@ func (w *world) reload(f *File, loadErr error, alone bool) {
 
 // control says what a control plane says. alone is whether nothing else happens meanwhile.
 func (w *world) control(c *Control, alone bool) {
-	w.waits.Go(func() {
-		w.mu.Lock()
+	var want error
+	if alone {
 		p := w.good
-		w.mu.Unlock()
 		p.Control = c
-		want := w.acceptable(p, false)
+		want = w.acceptable(p, false)
+	}
+	w.loose = w.loose || !alone
+	w.waits.Go(func() {
 		if err := w.planner.Control(context.Background(), c); alone && (err == nil) != (want == nil) {
 			w.fault("the control plane: %v, want %v", err, want)
 		}

@@ -42,10 +42,29 @@ func (c *Client) plan(ctx context.Context) {
 	c.answer()
 	c.note()
 	c.want(time.Now())
-	if c.machine.Missing(ads.Listener) == nil || len(c.book.all[listeners]) > 0 {
+	c.settles(time.Now())
+}
+
+// settles notes whether what was received first is in force, or has had the time for it. It is called with the lock.
+func (c *Client) settles(now time.Time) {
+	if c.settled || c.machine.Missing(ads.Listener) != nil {
+		return
+	}
+	warming := false
+	for _, r := range c.book.all[listeners] {
+		warming = warming || r.state == Warming
+	}
+	if c.settleAt.IsZero() {
+		c.settleAt = now.Add(cmp.Or(c.cfg.Settings.InitialFetchTimeout, warmTimeout))
+	}
+	if !warming || !now.Before(c.settleAt) {
+		c.settleAt = time.Time{}
 		c.isSettled()
 	}
 }
+
+// warmTimeout is how long the first listeners may wait for what they need, if the settings do not say.
+const warmTimeout = 15 * time.Second
 
 // try puts a choice in force. changed: something of it was found to be wrong, and is marked. ended: the plan takes
 // nothing any more.

@@ -56,7 +56,8 @@ func (b *book) take(u *ads.Update, now time.Time) (news bool) {
 		news = news || r.got != got || (refused == nil) != (err == nil)
 	}
 	for name, err := range u.Refused {
-		if r := b.all[k][name]; r != nil || name != "" && len(name) <= ads.MaxName {
+		room := name != "" && len(name) <= ads.MaxName && len(b.all[k]) < ads.DefaultMaxResources
+		if r := b.all[k][name]; r != nil || room {
 			b.get(k, name).receive(nil, "", nil, err, now)
 		}
 	}

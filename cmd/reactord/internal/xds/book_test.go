@@ -317,3 +317,33 @@ func TestLastGoodSurvives(t *testing.T) {
 		t.Errorf("what is in force already was applied: %v", next.applied)
 	}
 }
+
+// The process is ready when its first listeners are in force, and not when they were only received.
+func TestSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settled := func(d *desk) bool {
+			select {
+			case <-d.Settled():
+				return true
+			default:
+				return false
+			}
+		}
+		d := newDesk(t, Settings{})
+		d.hears(word{listeners, "web", toyListener(80, "a")})
+		if settled(d) {
+			t.Error("with a listener that waits for its cluster")
+		}
+		d.hears(one("web", 80, "a", "10.0.0.1:80")...)
+		if !settled(d) {
+			t.Error("not with the listener in force")
+		}
+		d = newDesk(t, Settings{})
+		d.hears(word{listeners, "web", toyListener(80, "a")})
+		time.Sleep(warmTimeout)
+		d.wakes()
+		if !settled(d) {
+			t.Error("it waits for ever")
+		}
+	})
+}

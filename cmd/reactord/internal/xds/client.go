@@ -66,6 +66,7 @@ type Client struct {
 	again    time.Time     // when to choose again; zero: not by itself
 	retryAt  time.Time     // when what is refused beside others is tried again; zero: nothing is
 	settled  bool          // a part of the plan is in force, or there was time for it
+	settleAt time.Time     // when it is settled at the latest, once listeners were received; zero: it is not known
 	first    chan struct{} // closed when settled
 	status   notes
 	saver    saver
@@ -256,7 +257,7 @@ func (c *Client) run(ctx context.Context) {
 // wait is how long nothing is to be done; less than 0: for ever.
 func (c *Client) wait(now time.Time) time.Duration {
 	var next time.Time
-	for _, at := range []time.Time{c.planAt, c.again, c.retryAt, c.machine.Wake(), c.saver.at} {
+	for _, at := range []time.Time{c.planAt, c.again, c.retryAt, c.settleAt, c.machine.Wake(), c.saver.at} {
 		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -279,7 +280,8 @@ func (c *Client) receive(ctx context.Context, response *ads.Response) error {
 		u, err = c.machine.Receive(now, response)
 	}
 	switch {
-	case errors.Is(err, ads.ErrNonce):
+	case errors.Is(err, ads.ErrNonce), errors.Is(err, ads.ErrUnanswered):
+		// A response that is left out would be missing for ever: the server believes it to be known.
 		return err
 	case err != nil:
 		c.log.Debug("xds: a response is ignored", zap.Error(err))
@@ -337,6 +339,9 @@ func (c *Client) tick(ctx context.Context) {
 	}
 	if due(c.planAt) || due(c.again) {
 		c.plan(ctx)
+	}
+	if due(c.settleAt) {
+		c.settles(now)
 	}
 	c.save(time.Now(), false)
 	c.send()

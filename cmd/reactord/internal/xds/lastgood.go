@@ -80,6 +80,9 @@ func Decode(data []byte) (*Saved, error) {
 // saved is what is in force.
 func (c *Client) saved() *Saved {
 	s := &Saved{Server: c.status.versionsOf, Heard: c.status.lastGood}
+	if c.machine.Mixed() {
+		s.Server = "" // versions of several: the next process tells none
+	}
 	c.book.each(func(r *resource) {
 		if r.used != nil {
 			s.Resources = append(s.Resources, SavedResource{kindNames[r.kind], r.name, r.used.version, r.used.body})
@@ -181,6 +184,9 @@ func (c *Client) Restore(handed []byte) *plan.Control {
 			changed = chosen.blame(f.kind, f.name, f.err) || changed
 		}
 		switch {
+		case err != nil && c.book.blamePanic(&chosen, err):
+			c.panicked(err)
+			continue
 		case err != nil:
 			c.panicked(err)
 			c.book = newBook(c.cfg.language, c.book.rules)

@@ -18,6 +18,9 @@ func (c *Client) session(s Stream) error {
 	}()
 	err := c.receives(s)
 	end()
+	if open, ok := s.(interface{ Close() }); ok {
+		open.Close() // a request may wait for a server that does not read
+	}
 	<-sent
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,7 +70,7 @@ func (s *Settings) tls() (*tls.Config, error) {
 
 // node is what the control plane is told about this process.
 func (s *Settings) node() *corepb.Node {
-	n := &corepb.Node{Id: s.Node.ID, Cluster: s.Node.Cluster}
+	n := &corepb.Node{Id: s.Node.ID, Cluster: s.Node.Cluster, UserAgentName: "reactord"}
 	if n.Id == "" {
 		n.Id, _ = os.Hostname()
 	}

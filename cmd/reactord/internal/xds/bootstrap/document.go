@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -122,9 +123,7 @@ func merge(under, over document) document {
 		return over
 	}
 	out := make(document, len(under)+len(over))
-	for key, value := range under {
-		out[key] = value
-	}
+	maps.Copy(out, under)
 	for key, value := range over {
 		for _, other := range alternatives[key] {
 			delete(out, other)

@@ -24,7 +24,7 @@ type Config struct {
 	// then the interval is doubled for the next ones. Defaults: 30 s, 15 s.
 	PingInterval, PingTimeout time.Duration
 	// MaxMessage is the greatest message to receive, in bytes. It bounds what a server can make this process allocate.
-	// Default: 64 MiB.
+	// Default: 64 MiB, which is 200 times what 10000 endpoints take that have an address and a weight (273 kB).
 	MaxMessage int
 	// Random is uniform in [0, 1). Default: that of math/rand/v2.
 	Random func() float64

@@ -24,7 +24,7 @@ var discard = log.New(io.Discard, "", 0)
 
 func TestMessagesGoBothWays(t *testing.T) {
 	s := serve(t, nil, echo)
-	long := strings.Repeat("x", 3*window) // more than the window, and than what is kept
+	long := strings.Repeat("x", window+window/2) // more than the window, and than what is kept
 	run(t, config(s.at()), func(s *Stream) error {
 		for i := range 100 {
 			text := fmt.Sprint("message ", i)
@@ -309,7 +309,7 @@ func TestLengthIsNotBelieved(t *testing.T) {
 
 // A server cannot send more than the window while nothing is received.
 func TestNothingIsReadAhead(t *testing.T) {
-	const size, all = 64 << 10, 60
+	const size, all = 64 << 10, 30
 	var written atomic.Int64
 	full := make(chan bool, 1)
 	s := serve(t, nil, func(c *call) {
@@ -350,7 +350,7 @@ func TestSendWaitsForServer(t *testing.T) {
 		echo(c)
 	})
 	run(t, config(s.at()), func(s *Stream) error {
-		sent, text := make(chan error, 1), strings.Repeat("x", 4<<20)
+		sent, text := make(chan error, 1), strings.Repeat("x", 2<<20)
 		go func() { sent <- s.Send(wrapperspb.String(text)) }()
 		release <- true
 		if got, err := receive(s); got != text || err != nil {

@@ -175,19 +175,19 @@ func verify(s *tls.ConnectionState, roots *x509.CertPool, names []Name) error {
 
 // of reports whether a certificate has such a name.
 func (n *Name) of(c *x509.Certificate) bool {
-	any := n.Kind == AnyKind
-	if (any || n.Kind == DNS) && slices.ContainsFunc(c.DNSNames, n.matchesDNS) ||
-		(any || n.Kind == Email) && slices.ContainsFunc(c.EmailAddresses, n.matches) {
+	every := n.Kind == AnyKind
+	if (every || n.Kind == DNS) && slices.ContainsFunc(c.DNSNames, n.matchesDNS) ||
+		(every || n.Kind == Email) && slices.ContainsFunc(c.EmailAddresses, n.matches) {
 		return true
 	}
-	if any || n.Kind == URI {
+	if every || n.Kind == URI {
 		for _, u := range c.URIs {
 			if n.matches(u.String()) {
 				return true
 			}
 		}
 	}
-	if any || n.Kind == IP {
+	if every || n.Kind == IP {
 		for _, ip := range c.IPAddresses {
 			if n.matches(ip.String()) {
 				return true

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkBuild is what a push costs: 1000 chains in a listener, 50 listeners whose TLS has certificates, and a cluster
-// of each.
+// BenchmarkBuild is what a push costs: 1000 chains in a listener, 50 listeners whose TLS has certificates, and a
+// cluster of each.
 func BenchmarkBuild(b *testing.B) {
 	s := newSet()
 	var chains []string

@@ -254,15 +254,18 @@ func (e *Endpoints) fill(b *backend, c *Cluster) error {
 	return nil
 }
 
-// onceOnly keeps the first of servers with the same address, which is that of the lowest priority.
+// onceOnly keeps the first of servers with the same address, which is that of the lowest priority. They are in the
+// order of their addresses then, so that the order in which they were sent changes nothing.
 func onceOnly(all []plan.Server) []plan.Server {
 	slices.SortStableFunc(all, func(a, b plan.Server) int { return a.Priority - b.Priority })
 	known := make(map[netip.AddrPort]bool, len(all))
-	return slices.DeleteFunc(all, func(s plan.Server) bool {
+	all = slices.DeleteFunc(all, func(s plan.Server) bool {
 		was := known[s.Address]
 		known[s.Address] = true
 		return was
 	})
+	slices.SortFunc(all, func(a, b plan.Server) int { return a.Address.Compare(b.Address) })
+	return all
 }
 
 // lookup is a name as a source of servers.

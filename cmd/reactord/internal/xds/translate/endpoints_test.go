@@ -85,11 +85,11 @@ func TestEndpointFields(t *testing.T) {
 			region(locality("b", 50), at("192.0.2.1", 3, "")),
 		}, ":2 Weight=25 Locality=a/z/s\n Address=192.0.2.1:3 Weight=50 Locality=b/z/s\n"},
 		{"a locality without weight", weighted, []string{
-			region(locality("a", 80), one), region(`,"locality":{"region":"b"}`, at("192.0.2.1", 3, "")),
-		}, ofOne + " Locality=a/z/s\n Address=192.0.2.1:3 Locality=b\n"},
+			region(locality("a", 80), one), region(`,"locality":{"region":"b"}`, at("192.0.2.3", 80, "")),
+		}, ofOne + " Locality=a/z/s\n Address=192.0.2.3:80 Locality=b\n"},
 		{"no locality with a weight", weighted, []string{
-			region(`,"load_balancing_weight":7`, one), region(`,"locality":{"region":"b"}`, at("192.0.2.1", 3, "")),
-		}, ofOne + "\n Address=192.0.2.1:3 Weight=1 Locality=b\n"},
+			region(`,"load_balancing_weight":7`, one), region(`,"locality":{"region":"b"}`, at("192.0.2.3", 80, "")),
+		}, ofOne + "\n Address=192.0.2.3:80 Weight=1 Locality=b\n"},
 		{"what is left of a locality", weighted, []string{
 			region(locality("a", 50), at("192.0.2.1", 1, ""), at("192.0.2.1", 2, `,"health_status":"DRAINING"`),
 				at("192.0.2.1", 3, "")),
@@ -97,7 +97,7 @@ func TestEndpointFields(t *testing.T) {
 		}, " Address=192.0.2.1:1 Weight=467 Locality=a/z/s\n" +
 			" Address=192.0.2.1:2 Weight=333 Locality=a/z/s State=drain\n"},
 		{"priorities", "", []string{region(`,"priority":1`, at("192.0.2.1", 1, "")), region("", at("192.0.2.1", 2, ""))},
-			" Address=192.0.2.1:2 Weight=1\n Address=192.0.2.1:1 Weight=1 Priority=1\n"},
+			" Address=192.0.2.1:1 Weight=1 Priority=1\n Address=192.0.2.1:2 Weight=1\n"},
 		{"a priority", "", []string{region(`,"priority":129`, one)}, "refused: endpoints[0].priority: 129 is more than 128"},
 		{"the same address twice", "", []string{region("", one, at("192.0.2.1", 80, `,"load_balancing_weight":9`))}, ofOne +
 			"\n"},
@@ -129,8 +129,8 @@ func TestAssignmentFields(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"policy":{"overprovisioning_factor":140}`:                                         "",
 		`"policy":{"overprovisioning_factor":100}`:                                         "policy.overprovisioning_factor: 100: it is always 140",
-		`"policy":{"drop_overloads":[{"category":"a","drop_percentage":{"numerator":0}}]}`: "",
-		`"policy":{"drop_overloads":[{"category":"a","drop_percentage":{"numerator":5}}]}`: "policy.drop_overloads[0]: connections are not dropped",
+		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":0}}]}`: "",
+		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":5}}]}`: "policy.drop_overloads[0]: connections are not dropped",
 		`"policy":{"endpoint_stale_after":"5s"}`:                                           "policy.endpoint_stale_after: endpoints stay",
 		`"cluster_name":"d"`:                                                               `cluster_name: "d" is sent as "c"`,
 	} {
@@ -284,5 +284,20 @@ func TestTooManyEndpoints(t *testing.T) {
 	}
 	if _, err := DecodeEndpoints("c", body); err == nil || !strings.Contains(err.Error(), "there are 65537 endpoints") {
 		t.Error(err)
+	}
+}
+
+// The order in which endpoints are sent changes no server, so that all reactords choose the same one for a client.
+func TestOrderOfEndpoints(t *testing.T) {
+	const fields = `"lb_policy":"MAGLEV","common_lb_config":{"locality_weighted_lb_config":{}}`
+	a := region(`,"locality":{"region":"a"},"load_balancing_weight":3`, at("192.0.2.1", 1, ""), at("192.0.2.2", 1, ""))
+	b := region(`,"locality":{"region":"b"},"load_balancing_weight":2,"priority":1`, at("192.0.2.3", 1, ""))
+	c := region(`,"locality":{"region":"c"},"load_balancing_weight":1`, at("192.0.2.4", 1, ""))
+	mirrored := region(`,"locality":{"region":"a"},"load_balancing_weight":3`, at("192.0.2.2", 1, ""), at("192.0.2.1", 1, ""))
+	want := serversOf(t, fields, a, b, c)
+	for _, groups := range [][]string{{c, b, a}, {b, mirrored, c}} {
+		if got := serversOf(t, fields, groups...); got != want {
+			t.Errorf("%s\nis not\n%s", got, want)
+		}
 	}
 }

@@ -77,7 +77,7 @@ func (l *Listener) read(r reading, m *listenerpb.Listener) {
 	r.at("enable_mptcp").only(!m.GetEnableMptcp(), "there is no multipath TCP")
 	l.places = readPlaces(r, m)
 	l.buffer = int(m.GetPerConnectionBufferLimitBytes().GetValue())
-	l.config.AccessLog = logged(r, m.GetAccessLog())
+	l.config.AccessLog = logged(m.GetAccessLog())
 	l.filters(r, m)
 	switch udp := m.GetAddress().GetSocketAddress().GetProtocol() == corepb.SocketAddress_UDP; {
 	case udp:

@@ -94,7 +94,7 @@ func (c *chainReader) filters(r reading, all []*listenerpb.Filter, ch *chain) {
 		case nil: // which was refused
 		case *listenerpb.TcpProxy:
 			ch.tcpProxy(r, m)
-			c.logged = logged(r, m.GetAccessLog()) || c.logged
+			c.logged = logged(m.GetAccessLog()) || c.logged
 			ended = true
 		case *listenerpb.RBAC:
 			c.rbac(r, m, ch)

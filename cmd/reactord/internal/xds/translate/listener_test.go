@@ -135,6 +135,7 @@ func TestListenerFields(t *testing.T) {
 		{"to go on", `"continue_on_listener_filters_timeout":true`, "listener l"},
 		{"not logged", ``, "AccessLog=false"},
 		{"logged", log, "InspectTimeout=15s\n"},
+		{"logged by an unknown kind", `"access_log":[{"typed_config":` + anyOfType(actionType, "") + `}]`, "InspectTimeout=15s\n"},
 		{"logged by a chain", `"filter_chains":[{"filters":[` + toCluster(","+log) + `]}]`, "InspectTimeout=15s\n"},
 		{"no chain", `"filter_chains":[]`, "refused: filter_chains: there is none"},
 		{"a default chain only", `"default_filter_chain":` + chainOf("", ""), "route Transport=any Backend=c"},

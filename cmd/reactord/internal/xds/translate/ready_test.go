@@ -9,7 +9,7 @@ import (
 func TestReady(t *testing.T) {
 	const http = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 	hosts := func(routes string) string {
-		return `"route_config":{"virtual_hosts":[{"domains":["*"],"routes":[` + routes + `]}]}`
+		return `"route_config":{"virtual_hosts":[{"routes":[` + routes + `]}]}`
 	}
 	const gone, app = `{"match":{"prefix":"/"},"direct_response":{"status":500}}`, `{"match":{"prefix":"/"},"route":{"cluster":"app"}}`
 	health := func(m string) string {

@@ -199,15 +199,12 @@ type Cluster struct {
 	CommonHttpProtocolOptions     *corepb.HttpProtocolOptions    `protobuf:"bytes,29,opt,name=common_http_protocol_options,json=commonHttpProtocolOptions,proto3" json:"common_http_protocol_options,omitempty"`
 	TypedExtensionProtocolOptions map[string]*anypb.Any          `protobuf:"bytes,36,rep,name=typed_extension_protocol_options,json=typedExtensionProtocolOptions,proto3" json:"typed_extension_protocol_options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	DnsRefreshRate                *durationpb.Duration           `protobuf:"bytes,16,opt,name=dns_refresh_rate,json=dnsRefreshRate,proto3" json:"dns_refresh_rate,omitempty"`
-	DnsFailureRefreshRate         *Cluster_RefreshRate           `protobuf:"bytes,44,opt,name=dns_failure_refresh_rate,json=dnsFailureRefreshRate,proto3" json:"dns_failure_refresh_rate,omitempty"`
 	RespectDnsTtl                 bool                           `protobuf:"varint,39,opt,name=respect_dns_ttl,json=respectDnsTtl,proto3" json:"respect_dns_ttl,omitempty"`
 	DnsLookupFamily               Cluster_DnsLookupFamily        `protobuf:"varint,17,opt,name=dns_lookup_family,json=dnsLookupFamily,proto3,enum=envoy.config.cluster.v3.Cluster_DnsLookupFamily" json:"dns_lookup_family,omitempty"`
 	TypedDnsResolverConfig        *corepb.TypedExtensionConfig   `protobuf:"bytes,55,opt,name=typed_dns_resolver_config,json=typedDnsResolverConfig,proto3" json:"typed_dns_resolver_config,omitempty"`
 	OutlierDetection              *OutlierDetection              `protobuf:"bytes,19,opt,name=outlier_detection,json=outlierDetection,proto3" json:"outlier_detection,omitempty"`
 	// Types that are valid to be assigned to LbConfig:
 	//
-	//	*Cluster_RingHashLbConfig_
-	//	*Cluster_MaglevLbConfig_
 	//	*Cluster_LeastRequestLbConfig_
 	//	*Cluster_RoundRobinLbConfig_
 	LbConfig                            isCluster_LbConfig         `protobuf_oneof:"lb_config"`
@@ -215,7 +212,6 @@ type Cluster struct {
 	TransportSocket                     *corepb.TransportSocket    `protobuf:"bytes,24,opt,name=transport_socket,json=transportSocket,proto3" json:"transport_socket,omitempty"`
 	UpstreamConnectionOptions           *UpstreamConnectionOptions `protobuf:"bytes,30,opt,name=upstream_connection_options,json=upstreamConnectionOptions,proto3" json:"upstream_connection_options,omitempty"`
 	CloseConnectionsOnHostHealthFailure bool                       `protobuf:"varint,31,opt,name=close_connections_on_host_health_failure,json=closeConnectionsOnHostHealthFailure,proto3" json:"close_connections_on_host_health_failure,omitempty"`
-	IgnoreHealthOnHostRemoval           bool                       `protobuf:"varint,32,opt,name=ignore_health_on_host_removal,json=ignoreHealthOnHostRemoval,proto3" json:"ignore_health_on_host_removal,omitempty"`
 	Filters                             []*Filter                  `protobuf:"bytes,40,rep,name=filters,proto3" json:"filters,omitempty"`
 	LoadBalancingPolicy                 *LoadBalancingPolicy       `protobuf:"bytes,41,opt,name=load_balancing_policy,json=loadBalancingPolicy,proto3" json:"load_balancing_policy,omitempty"`
 	unknownFields                       protoimpl.UnknownFields
@@ -349,13 +345,6 @@ func (x *Cluster) GetDnsRefreshRate() *durationpb.Duration {
 	return nil
 }
 
-func (x *Cluster) GetDnsFailureRefreshRate() *Cluster_RefreshRate {
-	if x != nil {
-		return x.DnsFailureRefreshRate
-	}
-	return nil
-}
-
 func (x *Cluster) GetRespectDnsTtl() bool {
 	if x != nil {
 		return x.RespectDnsTtl
@@ -387,24 +376,6 @@ func (x *Cluster) GetOutlierDetection() *OutlierDetection {
 func (x *Cluster) GetLbConfig() isCluster_LbConfig {
 	if x != nil {
 		return x.LbConfig
-	}
-	return nil
-}
-
-func (x *Cluster) GetRingHashLbConfig() *Cluster_RingHashLbConfig {
-	if x != nil {
-		if x, ok := x.LbConfig.(*Cluster_RingHashLbConfig_); ok {
-			return x.RingHashLbConfig
-		}
-	}
-	return nil
-}
-
-func (x *Cluster) GetMaglevLbConfig() *Cluster_MaglevLbConfig {
-	if x != nil {
-		if x, ok := x.LbConfig.(*Cluster_MaglevLbConfig_); ok {
-			return x.MaglevLbConfig
-		}
 	}
 	return nil
 }
@@ -455,13 +426,6 @@ func (x *Cluster) GetCloseConnectionsOnHostHealthFailure() bool {
 	return false
 }
 
-func (x *Cluster) GetIgnoreHealthOnHostRemoval() bool {
-	if x != nil {
-		return x.IgnoreHealthOnHostRemoval
-	}
-	return false
-}
-
 func (x *Cluster) GetFilters() []*Filter {
 	if x != nil {
 		return x.Filters
@@ -496,14 +460,6 @@ type isCluster_LbConfig interface {
 	isCluster_LbConfig()
 }
 
-type Cluster_RingHashLbConfig_ struct {
-	RingHashLbConfig *Cluster_RingHashLbConfig `protobuf:"bytes,23,opt,name=ring_hash_lb_config,json=ringHashLbConfig,proto3,oneof"`
-}
-
-type Cluster_MaglevLbConfig_ struct {
-	MaglevLbConfig *Cluster_MaglevLbConfig `protobuf:"bytes,52,opt,name=maglev_lb_config,json=maglevLbConfig,proto3,oneof"`
-}
-
 type Cluster_LeastRequestLbConfig_ struct {
 	LeastRequestLbConfig *Cluster_LeastRequestLbConfig `protobuf:"bytes,37,opt,name=least_request_lb_config,json=leastRequestLbConfig,proto3,oneof"`
 }
@@ -511,10 +467,6 @@ type Cluster_LeastRequestLbConfig_ struct {
 type Cluster_RoundRobinLbConfig_ struct {
 	RoundRobinLbConfig *Cluster_RoundRobinLbConfig `protobuf:"bytes,56,opt,name=round_robin_lb_config,json=roundRobinLbConfig,proto3,oneof"`
 }
-
-func (*Cluster_RingHashLbConfig_) isCluster_LbConfig() {}
-
-func (*Cluster_MaglevLbConfig_) isCluster_LbConfig() {}
 
 func (*Cluster_LeastRequestLbConfig_) isCluster_LbConfig() {}
 
@@ -573,7 +525,6 @@ type OutlierDetection struct {
 	ConsecutiveLocalOriginFailure          *wrapperspb.UInt32Value `protobuf:"bytes,13,opt,name=consecutive_local_origin_failure,json=consecutiveLocalOriginFailure,proto3" json:"consecutive_local_origin_failure,omitempty"`
 	EnforcingConsecutiveLocalOriginFailure *wrapperspb.UInt32Value `protobuf:"bytes,14,opt,name=enforcing_consecutive_local_origin_failure,json=enforcingConsecutiveLocalOriginFailure,proto3" json:"enforcing_consecutive_local_origin_failure,omitempty"`
 	MaxEjectionTime                        *durationpb.Duration    `protobuf:"bytes,21,opt,name=max_ejection_time,json=maxEjectionTime,proto3" json:"max_ejection_time,omitempty"`
-	AlwaysEjectOneHost                     *wrapperspb.BoolValue   `protobuf:"bytes,25,opt,name=always_eject_one_host,json=alwaysEjectOneHost,proto3" json:"always_eject_one_host,omitempty"`
 	unknownFields                          protoimpl.UnknownFields
 	sizeCache                              protoimpl.SizeCache
 }
@@ -669,13 +620,6 @@ func (x *OutlierDetection) GetEnforcingConsecutiveLocalOriginFailure() *wrappers
 func (x *OutlierDetection) GetMaxEjectionTime() *durationpb.Duration {
 	if x != nil {
 		return x.MaxEjectionTime
-	}
-	return nil
-}
-
-func (x *OutlierDetection) GetAlwaysEjectOneHost() *wrapperspb.BoolValue {
-	if x != nil {
-		return x.AlwaysEjectOneHost
 	}
 	return nil
 }
@@ -1032,66 +976,16 @@ func (x *Cluster_LeastRequestLbConfig) GetSlowStartConfig() *Cluster_SlowStartCo
 	return nil
 }
 
-type Cluster_RingHashLbConfig struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Cluster_RingHashLbConfig) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Cluster_RingHashLbConfig) ProtoMessage() {}
-
-func (x *Cluster_RingHashLbConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-type Cluster_MaglevLbConfig struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Cluster_MaglevLbConfig) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Cluster_MaglevLbConfig) ProtoMessage() {}
-
-func (x *Cluster_MaglevLbConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
 type Cluster_CommonLbConfig struct {
 	state                 protoimpl.MessageState `protogen:"open.v1"`
 	HealthyPanicThreshold *corepb.Percent        `protobuf:"bytes,1,opt,name=healthy_panic_threshold,json=healthyPanicThreshold,proto3" json:"healthy_panic_threshold,omitempty"`
 	// Types that are valid to be assigned to LocalityConfigSpecifier:
 	//
-	//	*Cluster_CommonLbConfig_ZoneAwareLbConfig_
 	//	*Cluster_CommonLbConfig_LocalityWeightedLbConfig_
 	LocalityConfigSpecifier         isCluster_CommonLbConfig_LocalityConfigSpecifier  `protobuf_oneof:"locality_config_specifier"`
 	IgnoreNewHostsUntilFirstHc      bool                                              `protobuf:"varint,5,opt,name=ignore_new_hosts_until_first_hc,json=ignoreNewHostsUntilFirstHc,proto3" json:"ignore_new_hosts_until_first_hc,omitempty"`
 	CloseConnectionsOnHostSetChange bool                                              `protobuf:"varint,6,opt,name=close_connections_on_host_set_change,json=closeConnectionsOnHostSetChange,proto3" json:"close_connections_on_host_set_change,omitempty"`
 	ConsistentHashingLbConfig       *Cluster_CommonLbConfig_ConsistentHashingLbConfig `protobuf:"bytes,7,opt,name=consistent_hashing_lb_config,json=consistentHashingLbConfig,proto3" json:"consistent_hashing_lb_config,omitempty"`
-	OverrideHostStatus              *corepb.HealthStatusSet                           `protobuf:"bytes,8,opt,name=override_host_status,json=overrideHostStatus,proto3" json:"override_host_status,omitempty"`
 	unknownFields                   protoimpl.UnknownFields
 	sizeCache                       protoimpl.SizeCache
 }
@@ -1103,7 +997,7 @@ func (x *Cluster_CommonLbConfig) String() string {
 func (*Cluster_CommonLbConfig) ProtoMessage() {}
 
 func (x *Cluster_CommonLbConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[14]
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,15 +1018,6 @@ func (x *Cluster_CommonLbConfig) GetHealthyPanicThreshold() *corepb.Percent {
 func (x *Cluster_CommonLbConfig) GetLocalityConfigSpecifier() isCluster_CommonLbConfig_LocalityConfigSpecifier {
 	if x != nil {
 		return x.LocalityConfigSpecifier
-	}
-	return nil
-}
-
-func (x *Cluster_CommonLbConfig) GetZoneAwareLbConfig() *Cluster_CommonLbConfig_ZoneAwareLbConfig {
-	if x != nil {
-		if x, ok := x.LocalityConfigSpecifier.(*Cluster_CommonLbConfig_ZoneAwareLbConfig_); ok {
-			return x.ZoneAwareLbConfig
-		}
 	}
 	return nil
 }
@@ -1167,93 +1052,15 @@ func (x *Cluster_CommonLbConfig) GetConsistentHashingLbConfig() *Cluster_CommonL
 	return nil
 }
 
-func (x *Cluster_CommonLbConfig) GetOverrideHostStatus() *corepb.HealthStatusSet {
-	if x != nil {
-		return x.OverrideHostStatus
-	}
-	return nil
-}
-
 type isCluster_CommonLbConfig_LocalityConfigSpecifier interface {
 	isCluster_CommonLbConfig_LocalityConfigSpecifier()
-}
-
-type Cluster_CommonLbConfig_ZoneAwareLbConfig_ struct {
-	ZoneAwareLbConfig *Cluster_CommonLbConfig_ZoneAwareLbConfig `protobuf:"bytes,2,opt,name=zone_aware_lb_config,json=zoneAwareLbConfig,proto3,oneof"`
 }
 
 type Cluster_CommonLbConfig_LocalityWeightedLbConfig_ struct {
 	LocalityWeightedLbConfig *Cluster_CommonLbConfig_LocalityWeightedLbConfig `protobuf:"bytes,3,opt,name=locality_weighted_lb_config,json=localityWeightedLbConfig,proto3,oneof"`
 }
 
-func (*Cluster_CommonLbConfig_ZoneAwareLbConfig_) isCluster_CommonLbConfig_LocalityConfigSpecifier() {
-}
-
 func (*Cluster_CommonLbConfig_LocalityWeightedLbConfig_) isCluster_CommonLbConfig_LocalityConfigSpecifier() {
-}
-
-type Cluster_RefreshRate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	BaseInterval  *durationpb.Duration   `protobuf:"bytes,1,opt,name=base_interval,json=baseInterval,proto3" json:"base_interval,omitempty"`
-	MaxInterval   *durationpb.Duration   `protobuf:"bytes,2,opt,name=max_interval,json=maxInterval,proto3" json:"max_interval,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Cluster_RefreshRate) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Cluster_RefreshRate) ProtoMessage() {}
-
-func (x *Cluster_RefreshRate) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *Cluster_RefreshRate) GetBaseInterval() *durationpb.Duration {
-	if x != nil {
-		return x.BaseInterval
-	}
-	return nil
-}
-
-func (x *Cluster_RefreshRate) GetMaxInterval() *durationpb.Duration {
-	if x != nil {
-		return x.MaxInterval
-	}
-	return nil
-}
-
-type Cluster_CommonLbConfig_ZoneAwareLbConfig struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Cluster_CommonLbConfig_ZoneAwareLbConfig) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Cluster_CommonLbConfig_ZoneAwareLbConfig) ProtoMessage() {}
-
-func (x *Cluster_CommonLbConfig_ZoneAwareLbConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
 }
 
 type Cluster_CommonLbConfig_LocalityWeightedLbConfig struct {
@@ -1269,7 +1076,7 @@ func (x *Cluster_CommonLbConfig_LocalityWeightedLbConfig) String() string {
 func (*Cluster_CommonLbConfig_LocalityWeightedLbConfig) ProtoMessage() {}
 
 func (x *Cluster_CommonLbConfig_LocalityWeightedLbConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[18]
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1101,7 @@ func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) String() string {
 func (*Cluster_CommonLbConfig_ConsistentHashingLbConfig) ProtoMessage() {}
 
 func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[19]
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1135,7 @@ func (x *CircuitBreakers_Thresholds) String() string {
 func (*CircuitBreakers_Thresholds) ProtoMessage() {}
 
 func (x *CircuitBreakers_Thresholds) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[20]
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1181,7 @@ func (x *LoadBalancingPolicy_Policy) String() string {
 func (*LoadBalancingPolicy_Policy) ProtoMessage() {}
 
 func (x *LoadBalancingPolicy_Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[21]
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1203,7 @@ var File_clusterpb_envoy_config_cluster_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\n" +
-	"'clusterpb/envoy_config_cluster_v3.proto\x12\x17envoy.config.cluster.v3\x1a(clusterpb/envoy_config_endpoint_v3.proto\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xca(\n" +
+	"'clusterpb/envoy_config_cluster_v3.proto\x12\x17envoy.config.cluster.v3\x1a(clusterpb/envoy_config_endpoint_v3.proto\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xc8\"\n" +
 	"\aCluster\x12o\n" +
 	"\x18transport_socket_matches\x18+ \x03(\v25.envoy.config.cluster.v3.Cluster.TransportSocketMatchR\x16transportSocketMatches\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12D\n" +
@@ -1412,21 +1219,17 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	" \x01(\v2(.envoy.config.cluster.v3.CircuitBreakersR\x0fcircuitBreakers\x12j\n" +
 	"\x1ccommon_http_protocol_options\x18\x1d \x01(\v2).envoy.config.core.v3.HttpProtocolOptionsR\x19commonHttpProtocolOptions\x12\x8c\x01\n" +
 	" typed_extension_protocol_options\x18$ \x03(\v2C.envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntryR\x1dtypedExtensionProtocolOptions\x12C\n" +
-	"\x10dns_refresh_rate\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x0ednsRefreshRate\x12e\n" +
-	"\x18dns_failure_refresh_rate\x18, \x01(\v2,.envoy.config.cluster.v3.Cluster.RefreshRateR\x15dnsFailureRefreshRate\x12&\n" +
+	"\x10dns_refresh_rate\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x0ednsRefreshRate\x12&\n" +
 	"\x0frespect_dns_ttl\x18' \x01(\bR\rrespectDnsTtl\x12\\\n" +
 	"\x11dns_lookup_family\x18\x11 \x01(\x0e20.envoy.config.cluster.v3.Cluster.DnsLookupFamilyR\x0fdnsLookupFamily\x12e\n" +
 	"\x19typed_dns_resolver_config\x187 \x01(\v2*.envoy.config.core.v3.TypedExtensionConfigR\x16typedDnsResolverConfig\x12V\n" +
-	"\x11outlier_detection\x18\x13 \x01(\v2).envoy.config.cluster.v3.OutlierDetectionR\x10outlierDetection\x12b\n" +
-	"\x13ring_hash_lb_config\x18\x17 \x01(\v21.envoy.config.cluster.v3.Cluster.RingHashLbConfigH\x01R\x10ringHashLbConfig\x12[\n" +
-	"\x10maglev_lb_config\x184 \x01(\v2/.envoy.config.cluster.v3.Cluster.MaglevLbConfigH\x01R\x0emaglevLbConfig\x12n\n" +
+	"\x11outlier_detection\x18\x13 \x01(\v2).envoy.config.cluster.v3.OutlierDetectionR\x10outlierDetection\x12n\n" +
 	"\x17least_request_lb_config\x18% \x01(\v25.envoy.config.cluster.v3.Cluster.LeastRequestLbConfigH\x01R\x14leastRequestLbConfig\x12h\n" +
 	"\x15round_robin_lb_config\x188 \x01(\v23.envoy.config.cluster.v3.Cluster.RoundRobinLbConfigH\x01R\x12roundRobinLbConfig\x12Y\n" +
 	"\x10common_lb_config\x18\x1b \x01(\v2/.envoy.config.cluster.v3.Cluster.CommonLbConfigR\x0ecommonLbConfig\x12P\n" +
 	"\x10transport_socket\x18\x18 \x01(\v2%.envoy.config.core.v3.TransportSocketR\x0ftransportSocket\x12r\n" +
 	"\x1bupstream_connection_options\x18\x1e \x01(\v22.envoy.config.cluster.v3.UpstreamConnectionOptionsR\x19upstreamConnectionOptions\x12U\n" +
-	"(close_connections_on_host_health_failure\x18\x1f \x01(\bR#closeConnectionsOnHostHealthFailure\x12@\n" +
-	"\x1dignore_health_on_host_removal\x18  \x01(\bR\x19ignoreHealthOnHostRemoval\x129\n" +
+	"(close_connections_on_host_health_failure\x18\x1f \x01(\bR#closeConnectionsOnHostHealthFailure\x129\n" +
 	"\afilters\x18( \x03(\v2\x1f.envoy.config.cluster.v3.FilterR\afilters\x12`\n" +
 	"\x15load_balancing_policy\x18) \x01(\v2,.envoy.config.cluster.v3.LoadBalancingPolicyR\x13loadBalancingPolicy\x1a\xab\x01\n" +
 	"\x14TransportSocketMatch\x12\x12\n" +
@@ -1450,25 +1253,17 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\x14LeastRequestLbConfig\x12?\n" +
 	"\fchoice_count\x18\x01 \x01(\v2\x1c.google.protobuf.UInt32ValueR\vchoiceCount\x12S\n" +
 	"\x13active_request_bias\x18\x02 \x01(\v2#.envoy.config.core.v3.RuntimeDoubleR\x11activeRequestBias\x12\\\n" +
-	"\x11slow_start_config\x18\x03 \x01(\v20.envoy.config.cluster.v3.Cluster.SlowStartConfigR\x0fslowStartConfig\x1a\x12\n" +
-	"\x10RingHashLbConfig\x1a\x10\n" +
-	"\x0eMaglevLbConfig\x1a\x95\a\n" +
+	"\x11slow_start_config\x18\x03 \x01(\v20.envoy.config.cluster.v3.Cluster.SlowStartConfigR\x0fslowStartConfig\x1a\xb1\x05\n" +
 	"\x0eCommonLbConfig\x12N\n" +
-	"\x17healthy_panic_threshold\x18\x01 \x01(\v2\x16.envoy.type.v3.PercentR\x15healthyPanicThreshold\x12t\n" +
-	"\x14zone_aware_lb_config\x18\x02 \x01(\v2A.envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfigH\x00R\x11zoneAwareLbConfig\x12\x89\x01\n" +
+	"\x17healthy_panic_threshold\x18\x01 \x01(\v2\x16.envoy.type.v3.PercentR\x15healthyPanicThreshold\x12\x89\x01\n" +
 	"\x1blocality_weighted_lb_config\x18\x03 \x01(\v2H.envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfigH\x00R\x18localityWeightedLbConfig\x12C\n" +
 	"\x1fignore_new_hosts_until_first_hc\x18\x05 \x01(\bR\x1aignoreNewHostsUntilFirstHc\x12M\n" +
 	"$close_connections_on_host_set_change\x18\x06 \x01(\bR\x1fcloseConnectionsOnHostSetChange\x12\x8a\x01\n" +
-	"\x1cconsistent_hashing_lb_config\x18\a \x01(\v2I.envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfigR\x19consistentHashingLbConfig\x12W\n" +
-	"\x14override_host_status\x18\b \x01(\v2%.envoy.config.core.v3.HealthStatusSetR\x12overrideHostStatus\x1a\x13\n" +
-	"\x11ZoneAwareLbConfig\x1a\x1a\n" +
+	"\x1cconsistent_hashing_lb_config\x18\a \x01(\v2I.envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfigR\x19consistentHashingLbConfig\x1a\x1a\n" +
 	"\x18LocalityWeightedLbConfig\x1ai\n" +
 	"\x19ConsistentHashingLbConfig\x12L\n" +
 	"\x13hash_balance_factor\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x11hashBalanceFactorB\x1b\n" +
-	"\x19locality_config_specifier\x1a\x8b\x01\n" +
-	"\vRefreshRate\x12>\n" +
-	"\rbase_interval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\fbaseInterval\x12<\n" +
-	"\fmax_interval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vmaxInterval\x1af\n" +
+	"\x19locality_config_specifier\x1af\n" +
 	"\"TypedExtensionProtocolOptionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
 	"\x05value\x18\x02 \x01(\v2\x14.google.protobuf.AnyR\x05value:\x028\x01\"W\n" +
@@ -1507,7 +1302,7 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"Thresholds\x12A\n" +
 	"\bpriority\x18\x01 \x01(\x0e2%.envoy.config.core.v3.RoutingPriorityR\bpriority\x12E\n" +
 	"\x0fmax_connections\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x0emaxConnections\x12N\n" +
-	"\x14max_pending_requests\x18\x03 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x12maxPendingRequests\"\x95\b\n" +
+	"\x14max_pending_requests\x18\x03 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x12maxPendingRequests\"\xc6\a\n" +
 	"\x10OutlierDetection\x12E\n" +
 	"\x0fconsecutive_5xx\x18\x01 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x0econsecutive5xx\x125\n" +
 	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12G\n" +
@@ -1520,8 +1315,7 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\"split_external_local_origin_errors\x18\f \x01(\bR\x1esplitExternalLocalOriginErrors\x12e\n" +
 	" consecutive_local_origin_failure\x18\r \x01(\v2\x1c.google.protobuf.UInt32ValueR\x1dconsecutiveLocalOriginFailure\x12x\n" +
 	"*enforcing_consecutive_local_origin_failure\x18\x0e \x01(\v2\x1c.google.protobuf.UInt32ValueR&enforcingConsecutiveLocalOriginFailure\x12E\n" +
-	"\x11max_ejection_time\x18\x15 \x01(\v2\x19.google.protobuf.DurationR\x0fmaxEjectionTime\x12M\n" +
-	"\x15always_eject_one_host\x18\x19 \x01(\v2\x1a.google.protobuf.BoolValueR\x12alwaysEjectOneHost\"d\n" +
+	"\x11max_ejection_time\x18\x15 \x01(\v2\x19.google.protobuf.DurationR\x0fmaxEjectionTime\"d\n" +
 	"\x19UpstreamConnectionOptions\x12G\n" +
 	"\rtcp_keepalive\x18\x01 \x01(\v2\".envoy.config.core.v3.TcpKeepaliveR\ftcpKeepalive\"U\n" +
 	"\x06Filter\x12\x12\n" +
@@ -1533,7 +1327,7 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\x16typed_extension_config\x18\x04 \x01(\v2*.envoy.config.core.v3.TypedExtensionConfigR\x14typedExtensionConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
 
 var file_clusterpb_envoy_config_cluster_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_clusterpb_envoy_config_cluster_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_clusterpb_envoy_config_cluster_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_clusterpb_envoy_config_cluster_v3_proto_goTypes = []any{
 	(Cluster_DiscoveryType)(0),                               // 0: envoy.config.cluster.v3.Cluster.DiscoveryType
 	(Cluster_LbPolicy)(0),                                    // 1: envoy.config.cluster.v3.Cluster.LbPolicy
@@ -1550,105 +1344,91 @@ var file_clusterpb_envoy_config_cluster_v3_proto_goTypes = []any{
 	(*Cluster_SlowStartConfig)(nil),                          // 12: envoy.config.cluster.v3.Cluster.SlowStartConfig
 	(*Cluster_RoundRobinLbConfig)(nil),                       // 13: envoy.config.cluster.v3.Cluster.RoundRobinLbConfig
 	(*Cluster_LeastRequestLbConfig)(nil),                     // 14: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig
-	(*Cluster_RingHashLbConfig)(nil),                         // 15: envoy.config.cluster.v3.Cluster.RingHashLbConfig
-	(*Cluster_MaglevLbConfig)(nil),                           // 16: envoy.config.cluster.v3.Cluster.MaglevLbConfig
-	(*Cluster_CommonLbConfig)(nil),                           // 17: envoy.config.cluster.v3.Cluster.CommonLbConfig
-	(*Cluster_RefreshRate)(nil),                              // 18: envoy.config.cluster.v3.Cluster.RefreshRate
-	nil,                                                      // 19: envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry
-	(*Cluster_CommonLbConfig_ZoneAwareLbConfig)(nil),         // 20: envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig
-	(*Cluster_CommonLbConfig_LocalityWeightedLbConfig)(nil),  // 21: envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig
-	(*Cluster_CommonLbConfig_ConsistentHashingLbConfig)(nil), // 22: envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig
-	(*CircuitBreakers_Thresholds)(nil),                       // 23: envoy.config.cluster.v3.CircuitBreakers.Thresholds
-	(*LoadBalancingPolicy_Policy)(nil),                       // 24: envoy.config.cluster.v3.LoadBalancingPolicy.Policy
-	(*durationpb.Duration)(nil),                              // 25: google.protobuf.Duration
-	(*wrapperspb.UInt32Value)(nil),                           // 26: google.protobuf.UInt32Value
-	(*ClusterLoadAssignment)(nil),                            // 27: envoy.config.endpoint.v3.ClusterLoadAssignment
-	(*corepb.HealthCheck)(nil),                               // 28: envoy.config.core.v3.HealthCheck
-	(*corepb.HttpProtocolOptions)(nil),                       // 29: envoy.config.core.v3.HttpProtocolOptions
-	(*corepb.TypedExtensionConfig)(nil),                      // 30: envoy.config.core.v3.TypedExtensionConfig
-	(*corepb.TransportSocket)(nil),                           // 31: envoy.config.core.v3.TransportSocket
-	(*wrapperspb.BoolValue)(nil),                             // 32: google.protobuf.BoolValue
-	(*corepb.TcpKeepalive)(nil),                              // 33: envoy.config.core.v3.TcpKeepalive
-	(*anypb.Any)(nil),                                        // 34: google.protobuf.Any
-	(*corepb.Struct)(nil),                                    // 35: google.protobuf.Struct
-	(*corepb.ConfigSource)(nil),                              // 36: envoy.config.core.v3.ConfigSource
-	(*corepb.RuntimeDouble)(nil),                             // 37: envoy.config.core.v3.RuntimeDouble
-	(*corepb.Percent)(nil),                                   // 38: envoy.type.v3.Percent
-	(*corepb.HealthStatusSet)(nil),                           // 39: envoy.config.core.v3.HealthStatusSet
-	(corepb.RoutingPriority)(0),                              // 40: envoy.config.core.v3.RoutingPriority
+	(*Cluster_CommonLbConfig)(nil),                           // 15: envoy.config.cluster.v3.Cluster.CommonLbConfig
+	nil,                                                      // 16: envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry
+	(*Cluster_CommonLbConfig_LocalityWeightedLbConfig)(nil),  // 17: envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig
+	(*Cluster_CommonLbConfig_ConsistentHashingLbConfig)(nil), // 18: envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig
+	(*CircuitBreakers_Thresholds)(nil),                       // 19: envoy.config.cluster.v3.CircuitBreakers.Thresholds
+	(*LoadBalancingPolicy_Policy)(nil),                       // 20: envoy.config.cluster.v3.LoadBalancingPolicy.Policy
+	(*durationpb.Duration)(nil),                              // 21: google.protobuf.Duration
+	(*wrapperspb.UInt32Value)(nil),                           // 22: google.protobuf.UInt32Value
+	(*ClusterLoadAssignment)(nil),                            // 23: envoy.config.endpoint.v3.ClusterLoadAssignment
+	(*corepb.HealthCheck)(nil),                               // 24: envoy.config.core.v3.HealthCheck
+	(*corepb.HttpProtocolOptions)(nil),                       // 25: envoy.config.core.v3.HttpProtocolOptions
+	(*corepb.TypedExtensionConfig)(nil),                      // 26: envoy.config.core.v3.TypedExtensionConfig
+	(*corepb.TransportSocket)(nil),                           // 27: envoy.config.core.v3.TransportSocket
+	(*corepb.TcpKeepalive)(nil),                              // 28: envoy.config.core.v3.TcpKeepalive
+	(*anypb.Any)(nil),                                        // 29: google.protobuf.Any
+	(*corepb.Struct)(nil),                                    // 30: google.protobuf.Struct
+	(*corepb.ConfigSource)(nil),                              // 31: envoy.config.core.v3.ConfigSource
+	(*corepb.RuntimeDouble)(nil),                             // 32: envoy.config.core.v3.RuntimeDouble
+	(*corepb.Percent)(nil),                                   // 33: envoy.type.v3.Percent
+	(corepb.RoutingPriority)(0),                              // 34: envoy.config.core.v3.RoutingPriority
 }
 var file_clusterpb_envoy_config_cluster_v3_proto_depIdxs = []int32{
 	9,  // 0: envoy.config.cluster.v3.Cluster.transport_socket_matches:type_name -> envoy.config.cluster.v3.Cluster.TransportSocketMatch
 	0,  // 1: envoy.config.cluster.v3.Cluster.type:type_name -> envoy.config.cluster.v3.Cluster.DiscoveryType
 	10, // 2: envoy.config.cluster.v3.Cluster.cluster_type:type_name -> envoy.config.cluster.v3.Cluster.CustomClusterType
 	11, // 3: envoy.config.cluster.v3.Cluster.eds_cluster_config:type_name -> envoy.config.cluster.v3.Cluster.EdsClusterConfig
-	25, // 4: envoy.config.cluster.v3.Cluster.connect_timeout:type_name -> google.protobuf.Duration
-	26, // 5: envoy.config.cluster.v3.Cluster.per_connection_buffer_limit_bytes:type_name -> google.protobuf.UInt32Value
+	21, // 4: envoy.config.cluster.v3.Cluster.connect_timeout:type_name -> google.protobuf.Duration
+	22, // 5: envoy.config.cluster.v3.Cluster.per_connection_buffer_limit_bytes:type_name -> google.protobuf.UInt32Value
 	1,  // 6: envoy.config.cluster.v3.Cluster.lb_policy:type_name -> envoy.config.cluster.v3.Cluster.LbPolicy
-	27, // 7: envoy.config.cluster.v3.Cluster.load_assignment:type_name -> envoy.config.endpoint.v3.ClusterLoadAssignment
-	28, // 8: envoy.config.cluster.v3.Cluster.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	23, // 7: envoy.config.cluster.v3.Cluster.load_assignment:type_name -> envoy.config.endpoint.v3.ClusterLoadAssignment
+	24, // 8: envoy.config.cluster.v3.Cluster.health_checks:type_name -> envoy.config.core.v3.HealthCheck
 	4,  // 9: envoy.config.cluster.v3.Cluster.circuit_breakers:type_name -> envoy.config.cluster.v3.CircuitBreakers
-	29, // 10: envoy.config.cluster.v3.Cluster.common_http_protocol_options:type_name -> envoy.config.core.v3.HttpProtocolOptions
-	19, // 11: envoy.config.cluster.v3.Cluster.typed_extension_protocol_options:type_name -> envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry
-	25, // 12: envoy.config.cluster.v3.Cluster.dns_refresh_rate:type_name -> google.protobuf.Duration
-	18, // 13: envoy.config.cluster.v3.Cluster.dns_failure_refresh_rate:type_name -> envoy.config.cluster.v3.Cluster.RefreshRate
-	2,  // 14: envoy.config.cluster.v3.Cluster.dns_lookup_family:type_name -> envoy.config.cluster.v3.Cluster.DnsLookupFamily
-	30, // 15: envoy.config.cluster.v3.Cluster.typed_dns_resolver_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
-	5,  // 16: envoy.config.cluster.v3.Cluster.outlier_detection:type_name -> envoy.config.cluster.v3.OutlierDetection
-	15, // 17: envoy.config.cluster.v3.Cluster.ring_hash_lb_config:type_name -> envoy.config.cluster.v3.Cluster.RingHashLbConfig
-	16, // 18: envoy.config.cluster.v3.Cluster.maglev_lb_config:type_name -> envoy.config.cluster.v3.Cluster.MaglevLbConfig
-	14, // 19: envoy.config.cluster.v3.Cluster.least_request_lb_config:type_name -> envoy.config.cluster.v3.Cluster.LeastRequestLbConfig
-	13, // 20: envoy.config.cluster.v3.Cluster.round_robin_lb_config:type_name -> envoy.config.cluster.v3.Cluster.RoundRobinLbConfig
-	17, // 21: envoy.config.cluster.v3.Cluster.common_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig
-	31, // 22: envoy.config.cluster.v3.Cluster.transport_socket:type_name -> envoy.config.core.v3.TransportSocket
-	6,  // 23: envoy.config.cluster.v3.Cluster.upstream_connection_options:type_name -> envoy.config.cluster.v3.UpstreamConnectionOptions
-	7,  // 24: envoy.config.cluster.v3.Cluster.filters:type_name -> envoy.config.cluster.v3.Filter
-	8,  // 25: envoy.config.cluster.v3.Cluster.load_balancing_policy:type_name -> envoy.config.cluster.v3.LoadBalancingPolicy
-	23, // 26: envoy.config.cluster.v3.CircuitBreakers.thresholds:type_name -> envoy.config.cluster.v3.CircuitBreakers.Thresholds
-	23, // 27: envoy.config.cluster.v3.CircuitBreakers.per_host_thresholds:type_name -> envoy.config.cluster.v3.CircuitBreakers.Thresholds
-	26, // 28: envoy.config.cluster.v3.OutlierDetection.consecutive_5xx:type_name -> google.protobuf.UInt32Value
-	25, // 29: envoy.config.cluster.v3.OutlierDetection.interval:type_name -> google.protobuf.Duration
-	25, // 30: envoy.config.cluster.v3.OutlierDetection.base_ejection_time:type_name -> google.protobuf.Duration
-	26, // 31: envoy.config.cluster.v3.OutlierDetection.max_ejection_percent:type_name -> google.protobuf.UInt32Value
-	26, // 32: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_5xx:type_name -> google.protobuf.UInt32Value
-	26, // 33: envoy.config.cluster.v3.OutlierDetection.consecutive_gateway_failure:type_name -> google.protobuf.UInt32Value
-	26, // 34: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_gateway_failure:type_name -> google.protobuf.UInt32Value
-	26, // 35: envoy.config.cluster.v3.OutlierDetection.consecutive_local_origin_failure:type_name -> google.protobuf.UInt32Value
-	26, // 36: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_local_origin_failure:type_name -> google.protobuf.UInt32Value
-	25, // 37: envoy.config.cluster.v3.OutlierDetection.max_ejection_time:type_name -> google.protobuf.Duration
-	32, // 38: envoy.config.cluster.v3.OutlierDetection.always_eject_one_host:type_name -> google.protobuf.BoolValue
-	33, // 39: envoy.config.cluster.v3.UpstreamConnectionOptions.tcp_keepalive:type_name -> envoy.config.core.v3.TcpKeepalive
-	34, // 40: envoy.config.cluster.v3.Filter.typed_config:type_name -> google.protobuf.Any
-	24, // 41: envoy.config.cluster.v3.LoadBalancingPolicy.policies:type_name -> envoy.config.cluster.v3.LoadBalancingPolicy.Policy
-	35, // 42: envoy.config.cluster.v3.Cluster.TransportSocketMatch.match:type_name -> google.protobuf.Struct
-	31, // 43: envoy.config.cluster.v3.Cluster.TransportSocketMatch.transport_socket:type_name -> envoy.config.core.v3.TransportSocket
-	34, // 44: envoy.config.cluster.v3.Cluster.CustomClusterType.typed_config:type_name -> google.protobuf.Any
-	36, // 45: envoy.config.cluster.v3.Cluster.EdsClusterConfig.eds_config:type_name -> envoy.config.core.v3.ConfigSource
-	25, // 46: envoy.config.cluster.v3.Cluster.SlowStartConfig.slow_start_window:type_name -> google.protobuf.Duration
-	37, // 47: envoy.config.cluster.v3.Cluster.SlowStartConfig.aggression:type_name -> envoy.config.core.v3.RuntimeDouble
-	38, // 48: envoy.config.cluster.v3.Cluster.SlowStartConfig.min_weight_percent:type_name -> envoy.type.v3.Percent
-	12, // 49: envoy.config.cluster.v3.Cluster.RoundRobinLbConfig.slow_start_config:type_name -> envoy.config.cluster.v3.Cluster.SlowStartConfig
-	26, // 50: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.choice_count:type_name -> google.protobuf.UInt32Value
-	37, // 51: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.active_request_bias:type_name -> envoy.config.core.v3.RuntimeDouble
-	12, // 52: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.slow_start_config:type_name -> envoy.config.cluster.v3.Cluster.SlowStartConfig
-	38, // 53: envoy.config.cluster.v3.Cluster.CommonLbConfig.healthy_panic_threshold:type_name -> envoy.type.v3.Percent
-	20, // 54: envoy.config.cluster.v3.Cluster.CommonLbConfig.zone_aware_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig
-	21, // 55: envoy.config.cluster.v3.Cluster.CommonLbConfig.locality_weighted_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig
-	22, // 56: envoy.config.cluster.v3.Cluster.CommonLbConfig.consistent_hashing_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig
-	39, // 57: envoy.config.cluster.v3.Cluster.CommonLbConfig.override_host_status:type_name -> envoy.config.core.v3.HealthStatusSet
-	25, // 58: envoy.config.cluster.v3.Cluster.RefreshRate.base_interval:type_name -> google.protobuf.Duration
-	25, // 59: envoy.config.cluster.v3.Cluster.RefreshRate.max_interval:type_name -> google.protobuf.Duration
-	34, // 60: envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry.value:type_name -> google.protobuf.Any
-	26, // 61: envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig.hash_balance_factor:type_name -> google.protobuf.UInt32Value
-	40, // 62: envoy.config.cluster.v3.CircuitBreakers.Thresholds.priority:type_name -> envoy.config.core.v3.RoutingPriority
-	26, // 63: envoy.config.cluster.v3.CircuitBreakers.Thresholds.max_connections:type_name -> google.protobuf.UInt32Value
-	26, // 64: envoy.config.cluster.v3.CircuitBreakers.Thresholds.max_pending_requests:type_name -> google.protobuf.UInt32Value
-	30, // 65: envoy.config.cluster.v3.LoadBalancingPolicy.Policy.typed_extension_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	25, // 10: envoy.config.cluster.v3.Cluster.common_http_protocol_options:type_name -> envoy.config.core.v3.HttpProtocolOptions
+	16, // 11: envoy.config.cluster.v3.Cluster.typed_extension_protocol_options:type_name -> envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry
+	21, // 12: envoy.config.cluster.v3.Cluster.dns_refresh_rate:type_name -> google.protobuf.Duration
+	2,  // 13: envoy.config.cluster.v3.Cluster.dns_lookup_family:type_name -> envoy.config.cluster.v3.Cluster.DnsLookupFamily
+	26, // 14: envoy.config.cluster.v3.Cluster.typed_dns_resolver_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
+	5,  // 15: envoy.config.cluster.v3.Cluster.outlier_detection:type_name -> envoy.config.cluster.v3.OutlierDetection
+	14, // 16: envoy.config.cluster.v3.Cluster.least_request_lb_config:type_name -> envoy.config.cluster.v3.Cluster.LeastRequestLbConfig
+	13, // 17: envoy.config.cluster.v3.Cluster.round_robin_lb_config:type_name -> envoy.config.cluster.v3.Cluster.RoundRobinLbConfig
+	15, // 18: envoy.config.cluster.v3.Cluster.common_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig
+	27, // 19: envoy.config.cluster.v3.Cluster.transport_socket:type_name -> envoy.config.core.v3.TransportSocket
+	6,  // 20: envoy.config.cluster.v3.Cluster.upstream_connection_options:type_name -> envoy.config.cluster.v3.UpstreamConnectionOptions
+	7,  // 21: envoy.config.cluster.v3.Cluster.filters:type_name -> envoy.config.cluster.v3.Filter
+	8,  // 22: envoy.config.cluster.v3.Cluster.load_balancing_policy:type_name -> envoy.config.cluster.v3.LoadBalancingPolicy
+	19, // 23: envoy.config.cluster.v3.CircuitBreakers.thresholds:type_name -> envoy.config.cluster.v3.CircuitBreakers.Thresholds
+	19, // 24: envoy.config.cluster.v3.CircuitBreakers.per_host_thresholds:type_name -> envoy.config.cluster.v3.CircuitBreakers.Thresholds
+	22, // 25: envoy.config.cluster.v3.OutlierDetection.consecutive_5xx:type_name -> google.protobuf.UInt32Value
+	21, // 26: envoy.config.cluster.v3.OutlierDetection.interval:type_name -> google.protobuf.Duration
+	21, // 27: envoy.config.cluster.v3.OutlierDetection.base_ejection_time:type_name -> google.protobuf.Duration
+	22, // 28: envoy.config.cluster.v3.OutlierDetection.max_ejection_percent:type_name -> google.protobuf.UInt32Value
+	22, // 29: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_5xx:type_name -> google.protobuf.UInt32Value
+	22, // 30: envoy.config.cluster.v3.OutlierDetection.consecutive_gateway_failure:type_name -> google.protobuf.UInt32Value
+	22, // 31: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_gateway_failure:type_name -> google.protobuf.UInt32Value
+	22, // 32: envoy.config.cluster.v3.OutlierDetection.consecutive_local_origin_failure:type_name -> google.protobuf.UInt32Value
+	22, // 33: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_local_origin_failure:type_name -> google.protobuf.UInt32Value
+	21, // 34: envoy.config.cluster.v3.OutlierDetection.max_ejection_time:type_name -> google.protobuf.Duration
+	28, // 35: envoy.config.cluster.v3.UpstreamConnectionOptions.tcp_keepalive:type_name -> envoy.config.core.v3.TcpKeepalive
+	29, // 36: envoy.config.cluster.v3.Filter.typed_config:type_name -> google.protobuf.Any
+	20, // 37: envoy.config.cluster.v3.LoadBalancingPolicy.policies:type_name -> envoy.config.cluster.v3.LoadBalancingPolicy.Policy
+	30, // 38: envoy.config.cluster.v3.Cluster.TransportSocketMatch.match:type_name -> google.protobuf.Struct
+	27, // 39: envoy.config.cluster.v3.Cluster.TransportSocketMatch.transport_socket:type_name -> envoy.config.core.v3.TransportSocket
+	29, // 40: envoy.config.cluster.v3.Cluster.CustomClusterType.typed_config:type_name -> google.protobuf.Any
+	31, // 41: envoy.config.cluster.v3.Cluster.EdsClusterConfig.eds_config:type_name -> envoy.config.core.v3.ConfigSource
+	21, // 42: envoy.config.cluster.v3.Cluster.SlowStartConfig.slow_start_window:type_name -> google.protobuf.Duration
+	32, // 43: envoy.config.cluster.v3.Cluster.SlowStartConfig.aggression:type_name -> envoy.config.core.v3.RuntimeDouble
+	33, // 44: envoy.config.cluster.v3.Cluster.SlowStartConfig.min_weight_percent:type_name -> envoy.type.v3.Percent
+	12, // 45: envoy.config.cluster.v3.Cluster.RoundRobinLbConfig.slow_start_config:type_name -> envoy.config.cluster.v3.Cluster.SlowStartConfig
+	22, // 46: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.choice_count:type_name -> google.protobuf.UInt32Value
+	32, // 47: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.active_request_bias:type_name -> envoy.config.core.v3.RuntimeDouble
+	12, // 48: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.slow_start_config:type_name -> envoy.config.cluster.v3.Cluster.SlowStartConfig
+	33, // 49: envoy.config.cluster.v3.Cluster.CommonLbConfig.healthy_panic_threshold:type_name -> envoy.type.v3.Percent
+	17, // 50: envoy.config.cluster.v3.Cluster.CommonLbConfig.locality_weighted_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig
+	18, // 51: envoy.config.cluster.v3.Cluster.CommonLbConfig.consistent_hashing_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig
+	29, // 52: envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry.value:type_name -> google.protobuf.Any
+	22, // 53: envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig.hash_balance_factor:type_name -> google.protobuf.UInt32Value
+	34, // 54: envoy.config.cluster.v3.CircuitBreakers.Thresholds.priority:type_name -> envoy.config.core.v3.RoutingPriority
+	22, // 55: envoy.config.cluster.v3.CircuitBreakers.Thresholds.max_connections:type_name -> google.protobuf.UInt32Value
+	22, // 56: envoy.config.cluster.v3.CircuitBreakers.Thresholds.max_pending_requests:type_name -> google.protobuf.UInt32Value
+	26, // 57: envoy.config.cluster.v3.LoadBalancingPolicy.Policy.typed_extension_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_clusterpb_envoy_config_cluster_v3_proto_init() }
@@ -1660,13 +1440,10 @@ func file_clusterpb_envoy_config_cluster_v3_proto_init() {
 	file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[0].OneofWrappers = []any{
 		(*Cluster_Type)(nil),
 		(*Cluster_ClusterType)(nil),
-		(*Cluster_RingHashLbConfig_)(nil),
-		(*Cluster_MaglevLbConfig_)(nil),
 		(*Cluster_LeastRequestLbConfig_)(nil),
 		(*Cluster_RoundRobinLbConfig_)(nil),
 	}
-	file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[14].OneofWrappers = []any{
-		(*Cluster_CommonLbConfig_ZoneAwareLbConfig_)(nil),
+	file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[12].OneofWrappers = []any{
 		(*Cluster_CommonLbConfig_LocalityWeightedLbConfig_)(nil),
 	}
 	type x struct{}
@@ -1675,7 +1452,7 @@ func file_clusterpb_envoy_config_cluster_v3_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_config_cluster_v3_proto_rawDesc), len(file_clusterpb_envoy_config_cluster_v3_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   22,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

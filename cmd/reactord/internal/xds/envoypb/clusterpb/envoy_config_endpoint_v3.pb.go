@@ -311,7 +311,6 @@ func (x *ClusterLoadAssignment_Policy) GetEndpointStaleAfter() *durationpb.Durat
 
 type ClusterLoadAssignment_Policy_DropOverload struct {
 	state          protoimpl.MessageState    `protogen:"open.v1"`
-	Category       string                    `protobuf:"bytes,1,opt,name=category,proto3" json:"category,omitempty"`
 	DropPercentage *corepb.FractionalPercent `protobuf:"bytes,2,opt,name=drop_percentage,json=dropPercentage,proto3" json:"drop_percentage,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -333,13 +332,6 @@ func (x *ClusterLoadAssignment_Policy_DropOverload) ProtoReflect() protoreflect.
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-func (x *ClusterLoadAssignment_Policy_DropOverload) GetCategory() string {
-	if x != nil {
-		return x.Category
-	}
-	return ""
 }
 
 func (x *ClusterLoadAssignment_Policy_DropOverload) GetDropPercentage() *corepb.FractionalPercent {
@@ -441,17 +433,16 @@ var File_clusterpb_envoy_config_endpoint_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_config_endpoint_v3_proto_rawDesc = "" +
 	"\n" +
-	"(clusterpb/envoy_config_endpoint_v3.proto\x12\x18envoy.config.endpoint.v3\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xe9\x04\n" +
+	"(clusterpb/envoy_config_endpoint_v3.proto\x12\x18envoy.config.endpoint.v3\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xcd\x04\n" +
 	"\x15ClusterLoadAssignment\x12!\n" +
 	"\fcluster_name\x18\x01 \x01(\tR\vclusterName\x12K\n" +
 	"\tendpoints\x18\x02 \x03(\v2-.envoy.config.endpoint.v3.LocalityLbEndpointsR\tendpoints\x12N\n" +
-	"\x06policy\x18\x04 \x01(\v26.envoy.config.endpoint.v3.ClusterLoadAssignment.PolicyR\x06policy\x1a\x8f\x03\n" +
+	"\x06policy\x18\x04 \x01(\v26.envoy.config.endpoint.v3.ClusterLoadAssignment.PolicyR\x06policy\x1a\xf3\x02\n" +
 	"\x06Policy\x12j\n" +
 	"\x0edrop_overloads\x18\x02 \x03(\v2C.envoy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverloadR\rdropOverloads\x12U\n" +
 	"\x17overprovisioning_factor\x18\x03 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x16overprovisioningFactor\x12K\n" +
-	"\x14endpoint_stale_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x12endpointStaleAfter\x1au\n" +
-	"\fDropOverload\x12\x1a\n" +
-	"\bcategory\x18\x01 \x01(\tR\bcategory\x12I\n" +
+	"\x14endpoint_stale_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x12endpointStaleAfter\x1aY\n" +
+	"\fDropOverload\x12I\n" +
 	"\x0fdrop_percentage\x18\x02 \x01(\v2 .envoy.type.v3.FractionalPercentR\x0edropPercentage\"\x88\x02\n" +
 	"\x13LocalityLbEndpoints\x12:\n" +
 	"\blocality\x18\x01 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12G\n" +

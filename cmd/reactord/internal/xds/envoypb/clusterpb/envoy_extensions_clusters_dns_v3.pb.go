@@ -23,15 +23,13 @@ const (
 )
 
 type DnsCluster struct {
-	state                        protoimpl.MessageState       `protogen:"open.v1"`
-	DnsRefreshRate               *durationpb.Duration         `protobuf:"bytes,3,opt,name=dns_refresh_rate,json=dnsRefreshRate,proto3" json:"dns_refresh_rate,omitempty"`
-	DnsFailureRefreshRate        *DnsCluster_RefreshRate      `protobuf:"bytes,4,opt,name=dns_failure_refresh_rate,json=dnsFailureRefreshRate,proto3" json:"dns_failure_refresh_rate,omitempty"`
-	RespectDnsTtl                bool                         `protobuf:"varint,5,opt,name=respect_dns_ttl,json=respectDnsTtl,proto3" json:"respect_dns_ttl,omitempty"`
-	TypedDnsResolverConfig       *corepb.TypedExtensionConfig `protobuf:"bytes,7,opt,name=typed_dns_resolver_config,json=typedDnsResolverConfig,proto3" json:"typed_dns_resolver_config,omitempty"`
-	DnsLookupFamily              DnsLookupFamily              `protobuf:"varint,8,opt,name=dns_lookup_family,json=dnsLookupFamily,proto3,enum=envoy.extensions.clusters.common.dns.v3.DnsLookupFamily" json:"dns_lookup_family,omitempty"`
-	AllAddressesInSingleEndpoint bool                         `protobuf:"varint,9,opt,name=all_addresses_in_single_endpoint,json=allAddressesInSingleEndpoint,proto3" json:"all_addresses_in_single_endpoint,omitempty"`
-	unknownFields                protoimpl.UnknownFields
-	sizeCache                    protoimpl.SizeCache
+	state                  protoimpl.MessageState       `protogen:"open.v1"`
+	DnsRefreshRate         *durationpb.Duration         `protobuf:"bytes,3,opt,name=dns_refresh_rate,json=dnsRefreshRate,proto3" json:"dns_refresh_rate,omitempty"`
+	RespectDnsTtl          bool                         `protobuf:"varint,5,opt,name=respect_dns_ttl,json=respectDnsTtl,proto3" json:"respect_dns_ttl,omitempty"`
+	TypedDnsResolverConfig *corepb.TypedExtensionConfig `protobuf:"bytes,7,opt,name=typed_dns_resolver_config,json=typedDnsResolverConfig,proto3" json:"typed_dns_resolver_config,omitempty"`
+	DnsLookupFamily        DnsLookupFamily              `protobuf:"varint,8,opt,name=dns_lookup_family,json=dnsLookupFamily,proto3,enum=envoy.extensions.clusters.common.dns.v3.DnsLookupFamily" json:"dns_lookup_family,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *DnsCluster) String() string {
@@ -59,13 +57,6 @@ func (x *DnsCluster) GetDnsRefreshRate() *durationpb.Duration {
 	return nil
 }
 
-func (x *DnsCluster) GetDnsFailureRefreshRate() *DnsCluster_RefreshRate {
-	if x != nil {
-		return x.DnsFailureRefreshRate
-	}
-	return nil
-}
-
 func (x *DnsCluster) GetRespectDnsTtl() bool {
 	if x != nil {
 		return x.RespectDnsTtl
@@ -87,90 +78,34 @@ func (x *DnsCluster) GetDnsLookupFamily() DnsLookupFamily {
 	return DnsLookupFamily_UNSPECIFIED
 }
 
-func (x *DnsCluster) GetAllAddressesInSingleEndpoint() bool {
-	if x != nil {
-		return x.AllAddressesInSingleEndpoint
-	}
-	return false
-}
-
-type DnsCluster_RefreshRate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	BaseInterval  *durationpb.Duration   `protobuf:"bytes,1,opt,name=base_interval,json=baseInterval,proto3" json:"base_interval,omitempty"`
-	MaxInterval   *durationpb.Duration   `protobuf:"bytes,2,opt,name=max_interval,json=maxInterval,proto3" json:"max_interval,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DnsCluster_RefreshRate) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DnsCluster_RefreshRate) ProtoMessage() {}
-
-func (x *DnsCluster_RefreshRate) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_extensions_clusters_dns_v3_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *DnsCluster_RefreshRate) GetBaseInterval() *durationpb.Duration {
-	if x != nil {
-		return x.BaseInterval
-	}
-	return nil
-}
-
-func (x *DnsCluster_RefreshRate) GetMaxInterval() *durationpb.Duration {
-	if x != nil {
-		return x.MaxInterval
-	}
-	return nil
-}
-
 var File_clusterpb_envoy_extensions_clusters_dns_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc = "" +
 	"\n" +
-	"0clusterpb/envoy_extensions_clusters_dns_v3.proto\x12 envoy.extensions.clusters.dns.v3\x1a7clusterpb/envoy_extensions_clusters_common_dns_v3.proto\x1a!corepb/envoy_config_core_v3.proto\x1a\x1egoogle/protobuf/duration.proto\"\x8f\x05\n" +
+	"0clusterpb/envoy_extensions_clusters_dns_v3.proto\x12 envoy.extensions.clusters.dns.v3\x1a7clusterpb/envoy_extensions_clusters_common_dns_v3.proto\x1a!corepb/envoy_config_core_v3.proto\x1a\x1egoogle/protobuf/duration.proto\"\xc6\x02\n" +
 	"\n" +
 	"DnsCluster\x12C\n" +
-	"\x10dns_refresh_rate\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x0ednsRefreshRate\x12q\n" +
-	"\x18dns_failure_refresh_rate\x18\x04 \x01(\v28.envoy.extensions.clusters.dns.v3.DnsCluster.RefreshRateR\x15dnsFailureRefreshRate\x12&\n" +
+	"\x10dns_refresh_rate\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x0ednsRefreshRate\x12&\n" +
 	"\x0frespect_dns_ttl\x18\x05 \x01(\bR\rrespectDnsTtl\x12e\n" +
 	"\x19typed_dns_resolver_config\x18\a \x01(\v2*.envoy.config.core.v3.TypedExtensionConfigR\x16typedDnsResolverConfig\x12d\n" +
-	"\x11dns_lookup_family\x18\b \x01(\x0e28.envoy.extensions.clusters.common.dns.v3.DnsLookupFamilyR\x0fdnsLookupFamily\x12F\n" +
-	" all_addresses_in_single_endpoint\x18\t \x01(\bR\x1callAddressesInSingleEndpoint\x1a\x8b\x01\n" +
-	"\vRefreshRate\x12>\n" +
-	"\rbase_interval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\fbaseInterval\x12<\n" +
-	"\fmax_interval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vmaxIntervalBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+	"\x11dns_lookup_family\x18\b \x01(\x0e28.envoy.extensions.clusters.common.dns.v3.DnsLookupFamilyR\x0fdnsLookupFamilyBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
 
-var file_clusterpb_envoy_extensions_clusters_dns_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_clusterpb_envoy_extensions_clusters_dns_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_clusterpb_envoy_extensions_clusters_dns_v3_proto_goTypes = []any{
 	(*DnsCluster)(nil),                  // 0: envoy.extensions.clusters.dns.v3.DnsCluster
-	(*DnsCluster_RefreshRate)(nil),      // 1: envoy.extensions.clusters.dns.v3.DnsCluster.RefreshRate
-	(*durationpb.Duration)(nil),         // 2: google.protobuf.Duration
-	(*corepb.TypedExtensionConfig)(nil), // 3: envoy.config.core.v3.TypedExtensionConfig
-	(DnsLookupFamily)(0),                // 4: envoy.extensions.clusters.common.dns.v3.DnsLookupFamily
+	(*durationpb.Duration)(nil),         // 1: google.protobuf.Duration
+	(*corepb.TypedExtensionConfig)(nil), // 2: envoy.config.core.v3.TypedExtensionConfig
+	(DnsLookupFamily)(0),                // 3: envoy.extensions.clusters.common.dns.v3.DnsLookupFamily
 }
 var file_clusterpb_envoy_extensions_clusters_dns_v3_proto_depIdxs = []int32{
-	2, // 0: envoy.extensions.clusters.dns.v3.DnsCluster.dns_refresh_rate:type_name -> google.protobuf.Duration
-	1, // 1: envoy.extensions.clusters.dns.v3.DnsCluster.dns_failure_refresh_rate:type_name -> envoy.extensions.clusters.dns.v3.DnsCluster.RefreshRate
-	3, // 2: envoy.extensions.clusters.dns.v3.DnsCluster.typed_dns_resolver_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
-	4, // 3: envoy.extensions.clusters.dns.v3.DnsCluster.dns_lookup_family:type_name -> envoy.extensions.clusters.common.dns.v3.DnsLookupFamily
-	2, // 4: envoy.extensions.clusters.dns.v3.DnsCluster.RefreshRate.base_interval:type_name -> google.protobuf.Duration
-	2, // 5: envoy.extensions.clusters.dns.v3.DnsCluster.RefreshRate.max_interval:type_name -> google.protobuf.Duration
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	1, // 0: envoy.extensions.clusters.dns.v3.DnsCluster.dns_refresh_rate:type_name -> google.protobuf.Duration
+	2, // 1: envoy.extensions.clusters.dns.v3.DnsCluster.typed_dns_resolver_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
+	3, // 2: envoy.extensions.clusters.dns.v3.DnsCluster.dns_lookup_family:type_name -> envoy.extensions.clusters.common.dns.v3.DnsLookupFamily
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_clusterpb_envoy_extensions_clusters_dns_v3_proto_init() }
@@ -185,7 +120,7 @@ func file_clusterpb_envoy_extensions_clusters_dns_v3_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   1,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -27,7 +27,6 @@ type LocalityLbConfig struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to LocalityConfigSpecifier:
 	//
-	//	*LocalityLbConfig_ZoneAwareLbConfig_
 	//	*LocalityLbConfig_LocalityWeightedLbConfig_
 	LocalityConfigSpecifier isLocalityLbConfig_LocalityConfigSpecifier `protobuf_oneof:"locality_config_specifier"`
 	unknownFields           protoimpl.UnknownFields
@@ -59,15 +58,6 @@ func (x *LocalityLbConfig) GetLocalityConfigSpecifier() isLocalityLbConfig_Local
 	return nil
 }
 
-func (x *LocalityLbConfig) GetZoneAwareLbConfig() *LocalityLbConfig_ZoneAwareLbConfig {
-	if x != nil {
-		if x, ok := x.LocalityConfigSpecifier.(*LocalityLbConfig_ZoneAwareLbConfig_); ok {
-			return x.ZoneAwareLbConfig
-		}
-	}
-	return nil
-}
-
 func (x *LocalityLbConfig) GetLocalityWeightedLbConfig() *LocalityLbConfig_LocalityWeightedLbConfig {
 	if x != nil {
 		if x, ok := x.LocalityConfigSpecifier.(*LocalityLbConfig_LocalityWeightedLbConfig_); ok {
@@ -81,15 +71,9 @@ type isLocalityLbConfig_LocalityConfigSpecifier interface {
 	isLocalityLbConfig_LocalityConfigSpecifier()
 }
 
-type LocalityLbConfig_ZoneAwareLbConfig_ struct {
-	ZoneAwareLbConfig *LocalityLbConfig_ZoneAwareLbConfig `protobuf:"bytes,1,opt,name=zone_aware_lb_config,json=zoneAwareLbConfig,proto3,oneof"`
-}
-
 type LocalityLbConfig_LocalityWeightedLbConfig_ struct {
 	LocalityWeightedLbConfig *LocalityLbConfig_LocalityWeightedLbConfig `protobuf:"bytes,2,opt,name=locality_weighted_lb_config,json=localityWeightedLbConfig,proto3,oneof"`
 }
-
-func (*LocalityLbConfig_ZoneAwareLbConfig_) isLocalityLbConfig_LocalityConfigSpecifier() {}
 
 func (*LocalityLbConfig_LocalityWeightedLbConfig_) isLocalityLbConfig_LocalityConfigSpecifier() {}
 
@@ -173,30 +157,6 @@ func (x *ConsistentHashingLbConfig) GetHashBalanceFactor() *wrapperspb.UInt32Val
 	return nil
 }
 
-type LocalityLbConfig_ZoneAwareLbConfig struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LocalityLbConfig_ZoneAwareLbConfig) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LocalityLbConfig_ZoneAwareLbConfig) ProtoMessage() {}
-
-func (x *LocalityLbConfig_ZoneAwareLbConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
 type LocalityLbConfig_LocalityWeightedLbConfig struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -210,7 +170,7 @@ func (x *LocalityLbConfig_LocalityWeightedLbConfig) String() string {
 func (*LocalityLbConfig_LocalityWeightedLbConfig) ProtoMessage() {}
 
 func (x *LocalityLbConfig_LocalityWeightedLbConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[4]
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -225,11 +185,9 @@ var File_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto prot
 
 const file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc = "" +
 	"\n" +
-	"Bclusterpb/envoy_extensions_load_balancing_policies_common_v3.proto\x122envoy.extensions.load_balancing_policies.common.v3\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x8d\x03\n" +
-	"\x10LocalityLbConfig\x12\x89\x01\n" +
-	"\x14zone_aware_lb_config\x18\x01 \x01(\v2V.envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfigH\x00R\x11zoneAwareLbConfig\x12\x9e\x01\n" +
-	"\x1blocality_weighted_lb_config\x18\x02 \x01(\v2].envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.LocalityWeightedLbConfigH\x00R\x18localityWeightedLbConfig\x1a\x13\n" +
-	"\x11ZoneAwareLbConfig\x1a\x1a\n" +
+	"Bclusterpb/envoy_extensions_load_balancing_policies_common_v3.proto\x122envoy.extensions.load_balancing_policies.common.v3\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xec\x01\n" +
+	"\x10LocalityLbConfig\x12\x9e\x01\n" +
+	"\x1blocality_weighted_lb_config\x18\x02 \x01(\v2].envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.LocalityWeightedLbConfigH\x00R\x18localityWeightedLbConfig\x1a\x1a\n" +
 	"\x18LocalityWeightedLbConfigB\x1b\n" +
 	"\x19locality_config_specifier\"\xe3\x01\n" +
 	"\x0fSlowStartConfig\x12E\n" +
@@ -241,30 +199,28 @@ const file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_ra
 	"\x19ConsistentHashingLbConfig\x12L\n" +
 	"\x13hash_balance_factor\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x11hashBalanceFactorBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
 
-var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_goTypes = []any{
 	(*LocalityLbConfig)(nil),                          // 0: envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig
 	(*SlowStartConfig)(nil),                           // 1: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig
 	(*ConsistentHashingLbConfig)(nil),                 // 2: envoy.extensions.load_balancing_policies.common.v3.ConsistentHashingLbConfig
-	(*LocalityLbConfig_ZoneAwareLbConfig)(nil),        // 3: envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfig
-	(*LocalityLbConfig_LocalityWeightedLbConfig)(nil), // 4: envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.LocalityWeightedLbConfig
-	(*durationpb.Duration)(nil),                       // 5: google.protobuf.Duration
-	(*corepb.RuntimeDouble)(nil),                      // 6: envoy.config.core.v3.RuntimeDouble
-	(*corepb.Percent)(nil),                            // 7: envoy.type.v3.Percent
-	(*wrapperspb.UInt32Value)(nil),                    // 8: google.protobuf.UInt32Value
+	(*LocalityLbConfig_LocalityWeightedLbConfig)(nil), // 3: envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.LocalityWeightedLbConfig
+	(*durationpb.Duration)(nil),                       // 4: google.protobuf.Duration
+	(*corepb.RuntimeDouble)(nil),                      // 5: envoy.config.core.v3.RuntimeDouble
+	(*corepb.Percent)(nil),                            // 6: envoy.type.v3.Percent
+	(*wrapperspb.UInt32Value)(nil),                    // 7: google.protobuf.UInt32Value
 }
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_depIdxs = []int32{
-	3, // 0: envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.zone_aware_lb_config:type_name -> envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfig
-	4, // 1: envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.locality_weighted_lb_config:type_name -> envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.LocalityWeightedLbConfig
-	5, // 2: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.slow_start_window:type_name -> google.protobuf.Duration
-	6, // 3: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.aggression:type_name -> envoy.config.core.v3.RuntimeDouble
-	7, // 4: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.min_weight_percent:type_name -> envoy.type.v3.Percent
-	8, // 5: envoy.extensions.load_balancing_policies.common.v3.ConsistentHashingLbConfig.hash_balance_factor:type_name -> google.protobuf.UInt32Value
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	3, // 0: envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.locality_weighted_lb_config:type_name -> envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.LocalityWeightedLbConfig
+	4, // 1: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.slow_start_window:type_name -> google.protobuf.Duration
+	5, // 2: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.aggression:type_name -> envoy.config.core.v3.RuntimeDouble
+	6, // 3: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.min_weight_percent:type_name -> envoy.type.v3.Percent
+	7, // 4: envoy.extensions.load_balancing_policies.common.v3.ConsistentHashingLbConfig.hash_balance_factor:type_name -> google.protobuf.UInt32Value
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_init() }
@@ -273,7 +229,6 @@ func file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_ini
 		return
 	}
 	file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[0].OneofWrappers = []any{
-		(*LocalityLbConfig_ZoneAwareLbConfig_)(nil),
 		(*LocalityLbConfig_LocalityWeightedLbConfig_)(nil),
 	}
 	type x struct{}
@@ -282,7 +237,7 @@ func file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_ini
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -23,50 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type ApiVersion int32
-
-const (
-	ApiVersion_AUTO ApiVersion = 0
-	ApiVersion_V2   ApiVersion = 1
-	ApiVersion_V3   ApiVersion = 2
-)
-
-// Enum value maps for ApiVersion.
-var (
-	ApiVersion_name = map[int32]string{
-		0: "AUTO",
-		1: "V2",
-		2: "V3",
-	}
-	ApiVersion_value = map[string]int32{
-		"AUTO": 0,
-		"V2":   1,
-		"V3":   2,
-	}
-)
-
-func (x ApiVersion) Enum() *ApiVersion {
-	p := new(ApiVersion)
-	*p = x
-	return p
-}
-
-func (x ApiVersion) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ApiVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_config_core_v3_proto_enumTypes[0].Descriptor()
-}
-
-func (ApiVersion) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_config_core_v3_proto_enumTypes[0]
-}
-
-func (x ApiVersion) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
 type HealthStatus int32
 
 const (
@@ -109,79 +65,14 @@ func (x HealthStatus) String() string {
 }
 
 func (HealthStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_config_core_v3_proto_enumTypes[1].Descriptor()
+	return file_corepb_envoy_config_core_v3_proto_enumTypes[0].Descriptor()
 }
 
 func (HealthStatus) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_config_core_v3_proto_enumTypes[1]
+	return &file_corepb_envoy_config_core_v3_proto_enumTypes[0]
 }
 
 func (x HealthStatus) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-type RequestMethod int32
-
-const (
-	RequestMethod_METHOD_UNSPECIFIED RequestMethod = 0
-	RequestMethod_GET                RequestMethod = 1
-	RequestMethod_HEAD               RequestMethod = 2
-	RequestMethod_POST               RequestMethod = 3
-	RequestMethod_PUT                RequestMethod = 4
-	RequestMethod_DELETE             RequestMethod = 5
-	RequestMethod_CONNECT            RequestMethod = 6
-	RequestMethod_OPTIONS            RequestMethod = 7
-	RequestMethod_TRACE              RequestMethod = 8
-	RequestMethod_PATCH              RequestMethod = 9
-)
-
-// Enum value maps for RequestMethod.
-var (
-	RequestMethod_name = map[int32]string{
-		0: "METHOD_UNSPECIFIED",
-		1: "GET",
-		2: "HEAD",
-		3: "POST",
-		4: "PUT",
-		5: "DELETE",
-		6: "CONNECT",
-		7: "OPTIONS",
-		8: "TRACE",
-		9: "PATCH",
-	}
-	RequestMethod_value = map[string]int32{
-		"METHOD_UNSPECIFIED": 0,
-		"GET":                1,
-		"HEAD":               2,
-		"POST":               3,
-		"PUT":                4,
-		"DELETE":             5,
-		"CONNECT":            6,
-		"OPTIONS":            7,
-		"TRACE":              8,
-		"PATCH":              9,
-	}
-)
-
-func (x RequestMethod) Enum() *RequestMethod {
-	p := new(RequestMethod)
-	*p = x
-	return p
-}
-
-func (x RequestMethod) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (RequestMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_config_core_v3_proto_enumTypes[2].Descriptor()
-}
-
-func (RequestMethod) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_config_core_v3_proto_enumTypes[2]
-}
-
-func (x RequestMethod) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
@@ -215,11 +106,11 @@ func (x RoutingPriority) String() string {
 }
 
 func (RoutingPriority) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_config_core_v3_proto_enumTypes[3].Descriptor()
+	return file_corepb_envoy_config_core_v3_proto_enumTypes[1].Descriptor()
 }
 
 func (RoutingPriority) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_config_core_v3_proto_enumTypes[3]
+	return &file_corepb_envoy_config_core_v3_proto_enumTypes[1]
 }
 
 func (x RoutingPriority) Number() protoreflect.EnumNumber {
@@ -256,11 +147,11 @@ func (x SocketAddress_Protocol) String() string {
 }
 
 func (SocketAddress_Protocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_config_core_v3_proto_enumTypes[4].Descriptor()
+	return file_corepb_envoy_config_core_v3_proto_enumTypes[2].Descriptor()
 }
 
 func (SocketAddress_Protocol) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_config_core_v3_proto_enumTypes[4]
+	return &file_corepb_envoy_config_core_v3_proto_enumTypes[2]
 }
 
 func (x SocketAddress_Protocol) Number() protoreflect.EnumNumber {
@@ -300,11 +191,11 @@ func (x SocketOption_SocketState) String() string {
 }
 
 func (SocketOption_SocketState) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_config_core_v3_proto_enumTypes[5].Descriptor()
+	return file_corepb_envoy_config_core_v3_proto_enumTypes[3].Descriptor()
 }
 
 func (SocketOption_SocketState) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_config_core_v3_proto_enumTypes[5]
+	return &file_corepb_envoy_config_core_v3_proto_enumTypes[3]
 }
 
 func (x SocketOption_SocketState) Number() protoreflect.EnumNumber {
@@ -353,11 +244,11 @@ func (x ApiConfigSource_ApiType) String() string {
 }
 
 func (ApiConfigSource_ApiType) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_config_core_v3_proto_enumTypes[6].Descriptor()
+	return file_corepb_envoy_config_core_v3_proto_enumTypes[4].Descriptor()
 }
 
 func (ApiConfigSource_ApiType) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_config_core_v3_proto_enumTypes[6]
+	return &file_corepb_envoy_config_core_v3_proto_enumTypes[4]
 }
 
 func (x ApiConfigSource_ApiType) Number() protoreflect.EnumNumber {
@@ -394,47 +285,15 @@ func (x ProxyProtocolConfig_Version) String() string {
 }
 
 func (ProxyProtocolConfig_Version) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_config_core_v3_proto_enumTypes[7].Descriptor()
+	return file_corepb_envoy_config_core_v3_proto_enumTypes[5].Descriptor()
 }
 
 func (ProxyProtocolConfig_Version) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_config_core_v3_proto_enumTypes[7]
+	return &file_corepb_envoy_config_core_v3_proto_enumTypes[5]
 }
 
 func (x ProxyProtocolConfig_Version) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
-}
-
-type ControlPlane struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Identifier    string                 `protobuf:"bytes,1,opt,name=identifier,proto3" json:"identifier,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ControlPlane) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ControlPlane) ProtoMessage() {}
-
-func (x *ControlPlane) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *ControlPlane) GetIdentifier() string {
-	if x != nil {
-		return x.Identifier
-	}
-	return ""
 }
 
 type Node struct {
@@ -448,7 +307,6 @@ type Node struct {
 	//
 	//	*Node_UserAgentVersion
 	UserAgentVersionType isNode_UserAgentVersionType `protobuf_oneof:"user_agent_version_type"`
-	ClientFeatures       []string                    `protobuf:"bytes,10,rep,name=client_features,json=clientFeatures,proto3" json:"client_features,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -460,7 +318,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[1]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,13 +380,6 @@ func (x *Node) GetUserAgentVersion() string {
 	return ""
 }
 
-func (x *Node) GetClientFeatures() []string {
-	if x != nil {
-		return x.ClientFeatures
-	}
-	return nil
-}
-
 type isNode_UserAgentVersionType interface {
 	isNode_UserAgentVersionType()
 }
@@ -555,7 +406,7 @@ func (x *Locality) String() string {
 func (*Locality) ProtoMessage() {}
 
 func (x *Locality) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[2]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +452,7 @@ func (x *Metadata) String() string {
 func (*Metadata) ProtoMessage() {}
 
 func (x *Metadata) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[3]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +487,7 @@ func (x *Address) String() string {
 func (*Address) ProtoMessage() {}
 
 func (x *Address) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[4]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -693,7 +544,7 @@ func (x *SocketAddress) String() string {
 func (*SocketAddress) ProtoMessage() {}
 
 func (x *SocketAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[5]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +617,7 @@ func (x *CidrRange) String() string {
 func (*CidrRange) ProtoMessage() {}
 
 func (x *CidrRange) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[6]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,10 +643,9 @@ func (x *CidrRange) GetPrefixLen() *wrapperspb.UInt32Value {
 }
 
 type SocketOption struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Description string                 `protobuf:"bytes,1,opt,name=description,proto3" json:"description,omitempty"`
-	Level       int64                  `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
-	Name        int64                  `protobuf:"varint,3,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Level int64                  `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
+	Name  int64                  `protobuf:"varint,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Types that are valid to be assigned to Value:
 	//
 	//	*SocketOption_IntValue
@@ -813,7 +663,7 @@ func (x *SocketOption) String() string {
 func (*SocketOption) ProtoMessage() {}
 
 func (x *SocketOption) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[7]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,13 +672,6 @@ func (x *SocketOption) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-func (x *SocketOption) GetDescription() string {
-	if x != nil {
-		return x.Description
-	}
-	return ""
 }
 
 func (x *SocketOption) GetLevel() int64 {
@@ -909,7 +752,7 @@ func (x *TcpKeepalive) String() string {
 func (*TcpKeepalive) ProtoMessage() {}
 
 func (x *TcpKeepalive) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[8]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +798,7 @@ func (x *RuntimeDouble) String() string {
 func (*RuntimeDouble) ProtoMessage() {}
 
 func (x *RuntimeDouble) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[9]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +833,7 @@ func (x *TransportSocket) String() string {
 func (*TransportSocket) ProtoMessage() {}
 
 func (x *TransportSocket) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[10]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +884,7 @@ func (x *TypedExtensionConfig) String() string {
 func (*TypedExtensionConfig) ProtoMessage() {}
 
 func (x *TypedExtensionConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[11]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +922,7 @@ func (x *DataSource) String() string {
 func (*DataSource) ProtoMessage() {}
 
 func (x *DataSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[12]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1010,7 @@ func (x *WatchedDirectory) String() string {
 func (*WatchedDirectory) ProtoMessage() {}
 
 func (x *WatchedDirectory) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[13]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1037,6 @@ type ConfigSource struct {
 	//	*ConfigSource_Self
 	ConfigSourceSpecifier isConfigSource_ConfigSourceSpecifier `protobuf_oneof:"config_source_specifier"`
 	InitialFetchTimeout   *durationpb.Duration                 `protobuf:"bytes,4,opt,name=initial_fetch_timeout,json=initialFetchTimeout,proto3" json:"initial_fetch_timeout,omitempty"`
-	ResourceApiVersion    ApiVersion                           `protobuf:"varint,6,opt,name=resource_api_version,json=resourceApiVersion,proto3,enum=envoy.config.core.v3.ApiVersion" json:"resource_api_version,omitempty"`
 	unknownFields         protoimpl.UnknownFields
 	sizeCache             protoimpl.SizeCache
 }
@@ -1206,7 +1048,7 @@ func (x *ConfigSource) String() string {
 func (*ConfigSource) ProtoMessage() {}
 
 func (x *ConfigSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[14]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,13 +1100,6 @@ func (x *ConfigSource) GetInitialFetchTimeout() *durationpb.Duration {
 	return nil
 }
 
-func (x *ConfigSource) GetResourceApiVersion() ApiVersion {
-	if x != nil {
-		return x.ResourceApiVersion
-	}
-	return ApiVersion_AUTO
-}
-
 type isConfigSource_ConfigSourceSpecifier interface {
 	isConfigSource_ConfigSourceSpecifier()
 }
@@ -1300,7 +1135,7 @@ func (x *AggregatedConfigSource) String() string {
 func (*AggregatedConfigSource) ProtoMessage() {}
 
 func (x *AggregatedConfigSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[15]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1159,7 @@ func (x *SelfConfigSource) String() string {
 func (*SelfConfigSource) ProtoMessage() {}
 
 func (x *SelfConfigSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[16]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,12 +1171,11 @@ func (x *SelfConfigSource) ProtoReflect() protoreflect.Message {
 }
 
 type ApiConfigSource struct {
-	state               protoimpl.MessageState  `protogen:"open.v1"`
-	ApiType             ApiConfigSource_ApiType `protobuf:"varint,1,opt,name=api_type,json=apiType,proto3,enum=envoy.config.core.v3.ApiConfigSource_ApiType" json:"api_type,omitempty"`
-	TransportApiVersion ApiVersion              `protobuf:"varint,8,opt,name=transport_api_version,json=transportApiVersion,proto3,enum=envoy.config.core.v3.ApiVersion" json:"transport_api_version,omitempty"`
-	GrpcServices        []*GrpcService          `protobuf:"bytes,4,rep,name=grpc_services,json=grpcServices,proto3" json:"grpc_services,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	ApiType       ApiConfigSource_ApiType `protobuf:"varint,1,opt,name=api_type,json=apiType,proto3,enum=envoy.config.core.v3.ApiConfigSource_ApiType" json:"api_type,omitempty"`
+	GrpcServices  []*GrpcService          `protobuf:"bytes,4,rep,name=grpc_services,json=grpcServices,proto3" json:"grpc_services,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApiConfigSource) String() string {
@@ -1351,7 +1185,7 @@ func (x *ApiConfigSource) String() string {
 func (*ApiConfigSource) ProtoMessage() {}
 
 func (x *ApiConfigSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[17]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,13 +1201,6 @@ func (x *ApiConfigSource) GetApiType() ApiConfigSource_ApiType {
 		return x.ApiType
 	}
 	return ApiConfigSource_DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE
-}
-
-func (x *ApiConfigSource) GetTransportApiVersion() ApiVersion {
-	if x != nil {
-		return x.TransportApiVersion
-	}
-	return ApiVersion_AUTO
 }
 
 func (x *ApiConfigSource) GetGrpcServices() []*GrpcService {
@@ -1400,7 +1227,7 @@ func (x *GrpcService) String() string {
 func (*GrpcService) ProtoMessage() {}
 
 func (x *GrpcService) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[18]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1278,7 @@ func (x *ProxyProtocolConfig) String() string {
 func (*ProxyProtocolConfig) ProtoMessage() {}
 
 func (x *ProxyProtocolConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[19]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,28 +1297,21 @@ func (x *ProxyProtocolConfig) GetVersion() ProxyProtocolConfig_Version {
 }
 
 type HealthCheck struct {
-	state                 protoimpl.MessageState  `protogen:"open.v1"`
-	Timeout               *durationpb.Duration    `protobuf:"bytes,1,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	Interval              *durationpb.Duration    `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
-	InitialJitter         *durationpb.Duration    `protobuf:"bytes,20,opt,name=initial_jitter,json=initialJitter,proto3" json:"initial_jitter,omitempty"`
-	IntervalJitter        *durationpb.Duration    `protobuf:"bytes,3,opt,name=interval_jitter,json=intervalJitter,proto3" json:"interval_jitter,omitempty"`
-	IntervalJitterPercent uint32                  `protobuf:"varint,18,opt,name=interval_jitter_percent,json=intervalJitterPercent,proto3" json:"interval_jitter_percent,omitempty"`
-	UnhealthyThreshold    *wrapperspb.UInt32Value `protobuf:"bytes,4,opt,name=unhealthy_threshold,json=unhealthyThreshold,proto3" json:"unhealthy_threshold,omitempty"`
-	HealthyThreshold      *wrapperspb.UInt32Value `protobuf:"bytes,5,opt,name=healthy_threshold,json=healthyThreshold,proto3" json:"healthy_threshold,omitempty"`
-	AltPort               *wrapperspb.UInt32Value `protobuf:"bytes,6,opt,name=alt_port,json=altPort,proto3" json:"alt_port,omitempty"`
+	state              protoimpl.MessageState  `protogen:"open.v1"`
+	Timeout            *durationpb.Duration    `protobuf:"bytes,1,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Interval           *durationpb.Duration    `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
+	UnhealthyThreshold *wrapperspb.UInt32Value `protobuf:"bytes,4,opt,name=unhealthy_threshold,json=unhealthyThreshold,proto3" json:"unhealthy_threshold,omitempty"`
+	HealthyThreshold   *wrapperspb.UInt32Value `protobuf:"bytes,5,opt,name=healthy_threshold,json=healthyThreshold,proto3" json:"healthy_threshold,omitempty"`
+	AltPort            *wrapperspb.UInt32Value `protobuf:"bytes,6,opt,name=alt_port,json=altPort,proto3" json:"alt_port,omitempty"`
 	// Types that are valid to be assigned to HealthChecker:
 	//
-	//	*HealthCheck_HttpHealthCheck_
 	//	*HealthCheck_TcpHealthCheck_
-	//	*HealthCheck_GrpcHealthCheck_
-	HealthChecker            isHealthCheck_HealthChecker `protobuf_oneof:"health_checker"`
-	NoTrafficInterval        *durationpb.Duration        `protobuf:"bytes,12,opt,name=no_traffic_interval,json=noTrafficInterval,proto3" json:"no_traffic_interval,omitempty"`
-	NoTrafficHealthyInterval *durationpb.Duration        `protobuf:"bytes,24,opt,name=no_traffic_healthy_interval,json=noTrafficHealthyInterval,proto3" json:"no_traffic_healthy_interval,omitempty"`
-	UnhealthyInterval        *durationpb.Duration        `protobuf:"bytes,14,opt,name=unhealthy_interval,json=unhealthyInterval,proto3" json:"unhealthy_interval,omitempty"`
-	UnhealthyEdgeInterval    *durationpb.Duration        `protobuf:"bytes,15,opt,name=unhealthy_edge_interval,json=unhealthyEdgeInterval,proto3" json:"unhealthy_edge_interval,omitempty"`
-	HealthyEdgeInterval      *durationpb.Duration        `protobuf:"bytes,16,opt,name=healthy_edge_interval,json=healthyEdgeInterval,proto3" json:"healthy_edge_interval,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	HealthChecker         isHealthCheck_HealthChecker `protobuf_oneof:"health_checker"`
+	UnhealthyInterval     *durationpb.Duration        `protobuf:"bytes,14,opt,name=unhealthy_interval,json=unhealthyInterval,proto3" json:"unhealthy_interval,omitempty"`
+	UnhealthyEdgeInterval *durationpb.Duration        `protobuf:"bytes,15,opt,name=unhealthy_edge_interval,json=unhealthyEdgeInterval,proto3" json:"unhealthy_edge_interval,omitempty"`
+	HealthyEdgeInterval   *durationpb.Duration        `protobuf:"bytes,16,opt,name=healthy_edge_interval,json=healthyEdgeInterval,proto3" json:"healthy_edge_interval,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *HealthCheck) String() string {
@@ -1501,7 +1321,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[20]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,27 +1344,6 @@ func (x *HealthCheck) GetInterval() *durationpb.Duration {
 		return x.Interval
 	}
 	return nil
-}
-
-func (x *HealthCheck) GetInitialJitter() *durationpb.Duration {
-	if x != nil {
-		return x.InitialJitter
-	}
-	return nil
-}
-
-func (x *HealthCheck) GetIntervalJitter() *durationpb.Duration {
-	if x != nil {
-		return x.IntervalJitter
-	}
-	return nil
-}
-
-func (x *HealthCheck) GetIntervalJitterPercent() uint32 {
-	if x != nil {
-		return x.IntervalJitterPercent
-	}
-	return 0
 }
 
 func (x *HealthCheck) GetUnhealthyThreshold() *wrapperspb.UInt32Value {
@@ -1575,43 +1374,11 @@ func (x *HealthCheck) GetHealthChecker() isHealthCheck_HealthChecker {
 	return nil
 }
 
-func (x *HealthCheck) GetHttpHealthCheck() *HealthCheck_HttpHealthCheck {
-	if x != nil {
-		if x, ok := x.HealthChecker.(*HealthCheck_HttpHealthCheck_); ok {
-			return x.HttpHealthCheck
-		}
-	}
-	return nil
-}
-
 func (x *HealthCheck) GetTcpHealthCheck() *HealthCheck_TcpHealthCheck {
 	if x != nil {
 		if x, ok := x.HealthChecker.(*HealthCheck_TcpHealthCheck_); ok {
 			return x.TcpHealthCheck
 		}
-	}
-	return nil
-}
-
-func (x *HealthCheck) GetGrpcHealthCheck() *HealthCheck_GrpcHealthCheck {
-	if x != nil {
-		if x, ok := x.HealthChecker.(*HealthCheck_GrpcHealthCheck_); ok {
-			return x.GrpcHealthCheck
-		}
-	}
-	return nil
-}
-
-func (x *HealthCheck) GetNoTrafficInterval() *durationpb.Duration {
-	if x != nil {
-		return x.NoTrafficInterval
-	}
-	return nil
-}
-
-func (x *HealthCheck) GetNoTrafficHealthyInterval() *durationpb.Duration {
-	if x != nil {
-		return x.NoTrafficHealthyInterval
 	}
 	return nil
 }
@@ -1641,23 +1408,11 @@ type isHealthCheck_HealthChecker interface {
 	isHealthCheck_HealthChecker()
 }
 
-type HealthCheck_HttpHealthCheck_ struct {
-	HttpHealthCheck *HealthCheck_HttpHealthCheck `protobuf:"bytes,8,opt,name=http_health_check,json=httpHealthCheck,proto3,oneof"`
-}
-
 type HealthCheck_TcpHealthCheck_ struct {
 	TcpHealthCheck *HealthCheck_TcpHealthCheck `protobuf:"bytes,9,opt,name=tcp_health_check,json=tcpHealthCheck,proto3,oneof"`
 }
 
-type HealthCheck_GrpcHealthCheck_ struct {
-	GrpcHealthCheck *HealthCheck_GrpcHealthCheck `protobuf:"bytes,11,opt,name=grpc_health_check,json=grpcHealthCheck,proto3,oneof"`
-}
-
-func (*HealthCheck_HttpHealthCheck_) isHealthCheck_HealthChecker() {}
-
 func (*HealthCheck_TcpHealthCheck_) isHealthCheck_HealthChecker() {}
-
-func (*HealthCheck_GrpcHealthCheck_) isHealthCheck_HealthChecker() {}
 
 type HttpProtocolOptions struct {
 	state                 protoimpl.MessageState `protogen:"open.v1"`
@@ -1674,7 +1429,7 @@ func (x *HttpProtocolOptions) String() string {
 func (*HttpProtocolOptions) ProtoMessage() {}
 
 func (x *HttpProtocolOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[21]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,38 +1454,6 @@ func (x *HttpProtocolOptions) GetMaxConnectionDuration() *durationpb.Duration {
 	return nil
 }
 
-type HealthStatusSet struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Statuses      []HealthStatus         `protobuf:"varint,1,rep,packed,name=statuses,proto3,enum=envoy.config.core.v3.HealthStatus" json:"statuses,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HealthStatusSet) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HealthStatusSet) ProtoMessage() {}
-
-func (x *HealthStatusSet) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *HealthStatusSet) GetStatuses() []HealthStatus {
-	if x != nil {
-		return x.Statuses
-	}
-	return nil
-}
-
 type SocketOptionsOverride struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SocketOptions []*SocketOption        `protobuf:"bytes,1,rep,name=socket_options,json=socketOptions,proto3" json:"socket_options,omitempty"`
@@ -1745,7 +1468,7 @@ func (x *SocketOptionsOverride) String() string {
 func (*SocketOptionsOverride) ProtoMessage() {}
 
 func (x *SocketOptionsOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[23]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1777,7 +1500,7 @@ func (x *GrpcService_EnvoyGrpc) String() string {
 func (*GrpcService_EnvoyGrpc) ProtoMessage() {}
 
 func (x *GrpcService_EnvoyGrpc) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[25]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +1536,7 @@ func (x *HealthCheck_Payload) String() string {
 func (*HealthCheck_Payload) ProtoMessage() {}
 
 func (x *HealthCheck_Payload) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[26]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,62 +1588,6 @@ func (*HealthCheck_Payload_Text) isHealthCheck_Payload_Payload() {}
 
 func (*HealthCheck_Payload_Binary) isHealthCheck_Payload_Payload() {}
 
-type HealthCheck_HttpHealthCheck struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Host             string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
-	Path             string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	ExpectedStatuses []*Int64Range          `protobuf:"bytes,9,rep,name=expected_statuses,json=expectedStatuses,proto3" json:"expected_statuses,omitempty"`
-	Method           RequestMethod          `protobuf:"varint,13,opt,name=method,proto3,enum=envoy.config.core.v3.RequestMethod" json:"method,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *HealthCheck_HttpHealthCheck) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HealthCheck_HttpHealthCheck) ProtoMessage() {}
-
-func (x *HealthCheck_HttpHealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *HealthCheck_HttpHealthCheck) GetHost() string {
-	if x != nil {
-		return x.Host
-	}
-	return ""
-}
-
-func (x *HealthCheck_HttpHealthCheck) GetPath() string {
-	if x != nil {
-		return x.Path
-	}
-	return ""
-}
-
-func (x *HealthCheck_HttpHealthCheck) GetExpectedStatuses() []*Int64Range {
-	if x != nil {
-		return x.ExpectedStatuses
-	}
-	return nil
-}
-
-func (x *HealthCheck_HttpHealthCheck) GetMethod() RequestMethod {
-	if x != nil {
-		return x.Method
-	}
-	return RequestMethod_METHOD_UNSPECIFIED
-}
-
 type HealthCheck_TcpHealthCheck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Send          *HealthCheck_Payload   `protobuf:"bytes,1,opt,name=send,proto3" json:"send,omitempty"`
@@ -1936,7 +1603,7 @@ func (x *HealthCheck_TcpHealthCheck) String() string {
 func (*HealthCheck_TcpHealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck_TcpHealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[28]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,64 +1628,18 @@ func (x *HealthCheck_TcpHealthCheck) GetReceive() []*HealthCheck_Payload {
 	return nil
 }
 
-type HealthCheck_GrpcHealthCheck struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ServiceName   string                 `protobuf:"bytes,1,opt,name=service_name,json=serviceName,proto3" json:"service_name,omitempty"`
-	Authority     string                 `protobuf:"bytes,2,opt,name=authority,proto3" json:"authority,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HealthCheck_GrpcHealthCheck) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HealthCheck_GrpcHealthCheck) ProtoMessage() {}
-
-func (x *HealthCheck_GrpcHealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *HealthCheck_GrpcHealthCheck) GetServiceName() string {
-	if x != nil {
-		return x.ServiceName
-	}
-	return ""
-}
-
-func (x *HealthCheck_GrpcHealthCheck) GetAuthority() string {
-	if x != nil {
-		return x.Authority
-	}
-	return ""
-}
-
 var File_corepb_envoy_config_core_v3_proto protoreflect.FileDescriptor
 
 const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\n" +
-	"!corepb/envoy_config_core_v3.proto\x12\x14envoy.config.core.v3\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\".\n" +
-	"\fControlPlane\x12\x1e\n" +
-	"\n" +
-	"identifier\x18\x01 \x01(\tR\n" +
-	"identifier\"\xbd\x02\n" +
+	"!corepb/envoy_config_core_v3.proto\x12\x14envoy.config.core.v3\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x94\x02\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x123\n" +
 	"\bmetadata\x18\x03 \x01(\v2\x17.google.protobuf.StructR\bmetadata\x12:\n" +
 	"\blocality\x18\x04 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12&\n" +
 	"\x0fuser_agent_name\x18\x06 \x01(\tR\ruserAgentName\x12.\n" +
-	"\x12user_agent_version\x18\a \x01(\tH\x00R\x10userAgentVersion\x12'\n" +
-	"\x0fclient_features\x18\n" +
-	" \x03(\tR\x0eclientFeaturesB\x19\n" +
+	"\x12user_agent_version\x18\a \x01(\tH\x00R\x10userAgentVersionB\x19\n" +
 	"\x17user_agent_version_type\"Q\n" +
 	"\bLocality\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
@@ -2046,9 +1667,8 @@ const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\tCidrRange\x12%\n" +
 	"\x0eaddress_prefix\x18\x01 \x01(\tR\raddressPrefix\x12;\n" +
 	"\n" +
-	"prefix_len\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\tprefixLen\"\xaf\x02\n" +
-	"\fSocketOption\x12 \n" +
-	"\vdescription\x18\x01 \x01(\tR\vdescription\x12\x14\n" +
+	"prefix_len\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\tprefixLen\"\x8d\x02\n" +
+	"\fSocketOption\x12\x14\n" +
 	"\x05level\x18\x02 \x01(\x03R\x05level\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\x03R\x04name\x12\x1d\n" +
 	"\tint_value\x18\x04 \x01(\x03H\x00R\bintValue\x12\x1d\n" +
@@ -2078,19 +1698,17 @@ const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\x11watched_directory\x18\x05 \x01(\v2&.envoy.config.core.v3.WatchedDirectoryR\x10watchedDirectoryB\v\n" +
 	"\tspecifier\"&\n" +
 	"\x10WatchedDirectory\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\"\xa1\x03\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"\xcd\x02\n" +
 	"\fConfigSource\x12S\n" +
 	"\x11api_config_source\x18\x02 \x01(\v2%.envoy.config.core.v3.ApiConfigSourceH\x00R\x0fapiConfigSource\x12@\n" +
 	"\x03ads\x18\x03 \x01(\v2,.envoy.config.core.v3.AggregatedConfigSourceH\x00R\x03ads\x12<\n" +
 	"\x04self\x18\x05 \x01(\v2&.envoy.config.core.v3.SelfConfigSourceH\x00R\x04self\x12M\n" +
-	"\x15initial_fetch_timeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x13initialFetchTimeout\x12R\n" +
-	"\x14resource_api_version\x18\x06 \x01(\x0e2 .envoy.config.core.v3.ApiVersionR\x12resourceApiVersionB\x19\n" +
+	"\x15initial_fetch_timeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x13initialFetchTimeoutB\x19\n" +
 	"\x17config_source_specifier\"\x18\n" +
 	"\x16AggregatedConfigSource\"\x12\n" +
-	"\x10SelfConfigSource\"\x84\x03\n" +
+	"\x10SelfConfigSource\"\xae\x02\n" +
 	"\x0fApiConfigSource\x12H\n" +
-	"\bapi_type\x18\x01 \x01(\x0e2-.envoy.config.core.v3.ApiConfigSource.ApiTypeR\aapiType\x12T\n" +
-	"\x15transport_api_version\x18\b \x01(\x0e2 .envoy.config.core.v3.ApiVersionR\x13transportApiVersion\x12F\n" +
+	"\bapi_type\x18\x01 \x01(\x0e2-.envoy.config.core.v3.ApiConfigSource.ApiTypeR\aapiType\x12F\n" +
 	"\rgrpc_services\x18\x04 \x03(\v2!.envoy.config.core.v3.GrpcServiceR\fgrpcServices\"\x88\x01\n" +
 	"\aApiType\x12)\n" +
 	"%DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE\x10\x00\x12\b\n" +
@@ -2110,175 +1728,123 @@ const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\x0e21.envoy.config.core.v3.ProxyProtocolConfig.VersionR\aversion\"\x19\n" +
 	"\aVersion\x12\x06\n" +
 	"\x02V1\x10\x00\x12\x06\n" +
-	"\x02V2\x10\x01\"\xbf\r\n" +
+	"\x02V2\x10\x01\"\x85\a\n" +
 	"\vHealthCheck\x123\n" +
 	"\atimeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x125\n" +
-	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12@\n" +
-	"\x0einitial_jitter\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\rinitialJitter\x12B\n" +
-	"\x0finterval_jitter\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x0eintervalJitter\x126\n" +
-	"\x17interval_jitter_percent\x18\x12 \x01(\rR\x15intervalJitterPercent\x12M\n" +
+	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12M\n" +
 	"\x13unhealthy_threshold\x18\x04 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x12unhealthyThreshold\x12I\n" +
 	"\x11healthy_threshold\x18\x05 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x10healthyThreshold\x127\n" +
-	"\balt_port\x18\x06 \x01(\v2\x1c.google.protobuf.UInt32ValueR\aaltPort\x12_\n" +
-	"\x11http_health_check\x18\b \x01(\v21.envoy.config.core.v3.HealthCheck.HttpHealthCheckH\x00R\x0fhttpHealthCheck\x12\\\n" +
-	"\x10tcp_health_check\x18\t \x01(\v20.envoy.config.core.v3.HealthCheck.TcpHealthCheckH\x00R\x0etcpHealthCheck\x12_\n" +
-	"\x11grpc_health_check\x18\v \x01(\v21.envoy.config.core.v3.HealthCheck.GrpcHealthCheckH\x00R\x0fgrpcHealthCheck\x12I\n" +
-	"\x13no_traffic_interval\x18\f \x01(\v2\x19.google.protobuf.DurationR\x11noTrafficInterval\x12X\n" +
-	"\x1bno_traffic_healthy_interval\x18\x18 \x01(\v2\x19.google.protobuf.DurationR\x18noTrafficHealthyInterval\x12H\n" +
+	"\balt_port\x18\x06 \x01(\v2\x1c.google.protobuf.UInt32ValueR\aaltPort\x12\\\n" +
+	"\x10tcp_health_check\x18\t \x01(\v20.envoy.config.core.v3.HealthCheck.TcpHealthCheckH\x00R\x0etcpHealthCheck\x12H\n" +
 	"\x12unhealthy_interval\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x11unhealthyInterval\x12Q\n" +
 	"\x17unhealthy_edge_interval\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\x15unhealthyEdgeInterval\x12M\n" +
 	"\x15healthy_edge_interval\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x13healthyEdgeInterval\x1aD\n" +
 	"\aPayload\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x18\n" +
 	"\x06binary\x18\x02 \x01(\fH\x00R\x06binaryB\t\n" +
-	"\apayload\x1a\xbe\x01\n" +
-	"\x0fHttpHealthCheck\x12\x12\n" +
-	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
-	"\x04path\x18\x02 \x01(\tR\x04path\x12F\n" +
-	"\x11expected_statuses\x18\t \x03(\v2\x19.envoy.type.v3.Int64RangeR\x10expectedStatuses\x12;\n" +
-	"\x06method\x18\r \x01(\x0e2#.envoy.config.core.v3.RequestMethodR\x06method\x1a\x94\x01\n" +
+	"\apayload\x1a\x94\x01\n" +
 	"\x0eTcpHealthCheck\x12=\n" +
 	"\x04send\x18\x01 \x01(\v2).envoy.config.core.v3.HealthCheck.PayloadR\x04send\x12C\n" +
-	"\areceive\x18\x02 \x03(\v2).envoy.config.core.v3.HealthCheck.PayloadR\areceive\x1aR\n" +
-	"\x0fGrpcHealthCheck\x12!\n" +
-	"\fservice_name\x18\x01 \x01(\tR\vserviceName\x12\x1c\n" +
-	"\tauthority\x18\x02 \x01(\tR\tauthorityB\x10\n" +
+	"\areceive\x18\x02 \x03(\v2).envoy.config.core.v3.HealthCheck.PayloadR\areceiveB\x10\n" +
 	"\x0ehealth_checker\"\xa6\x01\n" +
 	"\x13HttpProtocolOptions\x12<\n" +
 	"\fidle_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\vidleTimeout\x12Q\n" +
-	"\x17max_connection_duration\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x15maxConnectionDuration\"Q\n" +
-	"\x0fHealthStatusSet\x12>\n" +
-	"\bstatuses\x18\x01 \x03(\x0e2\".envoy.config.core.v3.HealthStatusR\bstatuses\"b\n" +
+	"\x17max_connection_duration\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x15maxConnectionDuration\"b\n" +
 	"\x15SocketOptionsOverride\x12I\n" +
-	"\x0esocket_options\x18\x01 \x03(\v2\".envoy.config.core.v3.SocketOptionR\rsocketOptions*&\n" +
-	"\n" +
-	"ApiVersion\x12\b\n" +
-	"\x04AUTO\x10\x00\x12\x06\n" +
-	"\x02V2\x10\x01\x12\x06\n" +
-	"\x02V3\x10\x02*`\n" +
+	"\x0esocket_options\x18\x01 \x03(\v2\".envoy.config.core.v3.SocketOptionR\rsocketOptions*`\n" +
 	"\fHealthStatus\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\v\n" +
 	"\aHEALTHY\x10\x01\x12\r\n" +
 	"\tUNHEALTHY\x10\x02\x12\f\n" +
 	"\bDRAINING\x10\x03\x12\v\n" +
 	"\aTIMEOUT\x10\x04\x12\f\n" +
-	"\bDEGRADED\x10\x05*\x89\x01\n" +
-	"\rRequestMethod\x12\x16\n" +
-	"\x12METHOD_UNSPECIFIED\x10\x00\x12\a\n" +
-	"\x03GET\x10\x01\x12\b\n" +
-	"\x04HEAD\x10\x02\x12\b\n" +
-	"\x04POST\x10\x03\x12\a\n" +
-	"\x03PUT\x10\x04\x12\n" +
-	"\n" +
-	"\x06DELETE\x10\x05\x12\v\n" +
-	"\aCONNECT\x10\x06\x12\v\n" +
-	"\aOPTIONS\x10\a\x12\t\n" +
-	"\x05TRACE\x10\b\x12\t\n" +
-	"\x05PATCH\x10\t*(\n" +
+	"\bDEGRADED\x10\x05*(\n" +
 	"\x0fRoutingPriority\x12\v\n" +
 	"\aDEFAULT\x10\x00\x12\b\n" +
 	"\x04HIGH\x10\x01BGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
 
-var file_corepb_envoy_config_core_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_corepb_envoy_config_core_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_corepb_envoy_config_core_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_corepb_envoy_config_core_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_corepb_envoy_config_core_v3_proto_goTypes = []any{
-	(ApiVersion)(0),                     // 0: envoy.config.core.v3.ApiVersion
-	(HealthStatus)(0),                   // 1: envoy.config.core.v3.HealthStatus
-	(RequestMethod)(0),                  // 2: envoy.config.core.v3.RequestMethod
-	(RoutingPriority)(0),                // 3: envoy.config.core.v3.RoutingPriority
-	(SocketAddress_Protocol)(0),         // 4: envoy.config.core.v3.SocketAddress.Protocol
-	(SocketOption_SocketState)(0),       // 5: envoy.config.core.v3.SocketOption.SocketState
-	(ApiConfigSource_ApiType)(0),        // 6: envoy.config.core.v3.ApiConfigSource.ApiType
-	(ProxyProtocolConfig_Version)(0),    // 7: envoy.config.core.v3.ProxyProtocolConfig.Version
-	(*ControlPlane)(nil),                // 8: envoy.config.core.v3.ControlPlane
-	(*Node)(nil),                        // 9: envoy.config.core.v3.Node
-	(*Locality)(nil),                    // 10: envoy.config.core.v3.Locality
-	(*Metadata)(nil),                    // 11: envoy.config.core.v3.Metadata
-	(*Address)(nil),                     // 12: envoy.config.core.v3.Address
-	(*SocketAddress)(nil),               // 13: envoy.config.core.v3.SocketAddress
-	(*CidrRange)(nil),                   // 14: envoy.config.core.v3.CidrRange
-	(*SocketOption)(nil),                // 15: envoy.config.core.v3.SocketOption
-	(*TcpKeepalive)(nil),                // 16: envoy.config.core.v3.TcpKeepalive
-	(*RuntimeDouble)(nil),               // 17: envoy.config.core.v3.RuntimeDouble
-	(*TransportSocket)(nil),             // 18: envoy.config.core.v3.TransportSocket
-	(*TypedExtensionConfig)(nil),        // 19: envoy.config.core.v3.TypedExtensionConfig
-	(*DataSource)(nil),                  // 20: envoy.config.core.v3.DataSource
-	(*WatchedDirectory)(nil),            // 21: envoy.config.core.v3.WatchedDirectory
-	(*ConfigSource)(nil),                // 22: envoy.config.core.v3.ConfigSource
-	(*AggregatedConfigSource)(nil),      // 23: envoy.config.core.v3.AggregatedConfigSource
-	(*SelfConfigSource)(nil),            // 24: envoy.config.core.v3.SelfConfigSource
-	(*ApiConfigSource)(nil),             // 25: envoy.config.core.v3.ApiConfigSource
-	(*GrpcService)(nil),                 // 26: envoy.config.core.v3.GrpcService
-	(*ProxyProtocolConfig)(nil),         // 27: envoy.config.core.v3.ProxyProtocolConfig
-	(*HealthCheck)(nil),                 // 28: envoy.config.core.v3.HealthCheck
-	(*HttpProtocolOptions)(nil),         // 29: envoy.config.core.v3.HttpProtocolOptions
-	(*HealthStatusSet)(nil),             // 30: envoy.config.core.v3.HealthStatusSet
-	(*SocketOptionsOverride)(nil),       // 31: envoy.config.core.v3.SocketOptionsOverride
-	nil,                                 // 32: envoy.config.core.v3.Metadata.FilterMetadataEntry
-	(*GrpcService_EnvoyGrpc)(nil),       // 33: envoy.config.core.v3.GrpcService.EnvoyGrpc
-	(*HealthCheck_Payload)(nil),         // 34: envoy.config.core.v3.HealthCheck.Payload
-	(*HealthCheck_HttpHealthCheck)(nil), // 35: envoy.config.core.v3.HealthCheck.HttpHealthCheck
-	(*HealthCheck_TcpHealthCheck)(nil),  // 36: envoy.config.core.v3.HealthCheck.TcpHealthCheck
-	(*HealthCheck_GrpcHealthCheck)(nil), // 37: envoy.config.core.v3.HealthCheck.GrpcHealthCheck
-	(*Struct)(nil),                      // 38: google.protobuf.Struct
-	(*wrapperspb.UInt32Value)(nil),      // 39: google.protobuf.UInt32Value
-	(*anypb.Any)(nil),                   // 40: google.protobuf.Any
-	(*durationpb.Duration)(nil),         // 41: google.protobuf.Duration
-	(*Int64Range)(nil),                  // 42: envoy.type.v3.Int64Range
+	(HealthStatus)(0),                  // 0: envoy.config.core.v3.HealthStatus
+	(RoutingPriority)(0),               // 1: envoy.config.core.v3.RoutingPriority
+	(SocketAddress_Protocol)(0),        // 2: envoy.config.core.v3.SocketAddress.Protocol
+	(SocketOption_SocketState)(0),      // 3: envoy.config.core.v3.SocketOption.SocketState
+	(ApiConfigSource_ApiType)(0),       // 4: envoy.config.core.v3.ApiConfigSource.ApiType
+	(ProxyProtocolConfig_Version)(0),   // 5: envoy.config.core.v3.ProxyProtocolConfig.Version
+	(*Node)(nil),                       // 6: envoy.config.core.v3.Node
+	(*Locality)(nil),                   // 7: envoy.config.core.v3.Locality
+	(*Metadata)(nil),                   // 8: envoy.config.core.v3.Metadata
+	(*Address)(nil),                    // 9: envoy.config.core.v3.Address
+	(*SocketAddress)(nil),              // 10: envoy.config.core.v3.SocketAddress
+	(*CidrRange)(nil),                  // 11: envoy.config.core.v3.CidrRange
+	(*SocketOption)(nil),               // 12: envoy.config.core.v3.SocketOption
+	(*TcpKeepalive)(nil),               // 13: envoy.config.core.v3.TcpKeepalive
+	(*RuntimeDouble)(nil),              // 14: envoy.config.core.v3.RuntimeDouble
+	(*TransportSocket)(nil),            // 15: envoy.config.core.v3.TransportSocket
+	(*TypedExtensionConfig)(nil),       // 16: envoy.config.core.v3.TypedExtensionConfig
+	(*DataSource)(nil),                 // 17: envoy.config.core.v3.DataSource
+	(*WatchedDirectory)(nil),           // 18: envoy.config.core.v3.WatchedDirectory
+	(*ConfigSource)(nil),               // 19: envoy.config.core.v3.ConfigSource
+	(*AggregatedConfigSource)(nil),     // 20: envoy.config.core.v3.AggregatedConfigSource
+	(*SelfConfigSource)(nil),           // 21: envoy.config.core.v3.SelfConfigSource
+	(*ApiConfigSource)(nil),            // 22: envoy.config.core.v3.ApiConfigSource
+	(*GrpcService)(nil),                // 23: envoy.config.core.v3.GrpcService
+	(*ProxyProtocolConfig)(nil),        // 24: envoy.config.core.v3.ProxyProtocolConfig
+	(*HealthCheck)(nil),                // 25: envoy.config.core.v3.HealthCheck
+	(*HttpProtocolOptions)(nil),        // 26: envoy.config.core.v3.HttpProtocolOptions
+	(*SocketOptionsOverride)(nil),      // 27: envoy.config.core.v3.SocketOptionsOverride
+	nil,                                // 28: envoy.config.core.v3.Metadata.FilterMetadataEntry
+	(*GrpcService_EnvoyGrpc)(nil),      // 29: envoy.config.core.v3.GrpcService.EnvoyGrpc
+	(*HealthCheck_Payload)(nil),        // 30: envoy.config.core.v3.HealthCheck.Payload
+	(*HealthCheck_TcpHealthCheck)(nil), // 31: envoy.config.core.v3.HealthCheck.TcpHealthCheck
+	(*Struct)(nil),                     // 32: google.protobuf.Struct
+	(*wrapperspb.UInt32Value)(nil),     // 33: google.protobuf.UInt32Value
+	(*anypb.Any)(nil),                  // 34: google.protobuf.Any
+	(*durationpb.Duration)(nil),        // 35: google.protobuf.Duration
 }
 var file_corepb_envoy_config_core_v3_proto_depIdxs = []int32{
-	38, // 0: envoy.config.core.v3.Node.metadata:type_name -> google.protobuf.Struct
-	10, // 1: envoy.config.core.v3.Node.locality:type_name -> envoy.config.core.v3.Locality
-	32, // 2: envoy.config.core.v3.Metadata.filter_metadata:type_name -> envoy.config.core.v3.Metadata.FilterMetadataEntry
-	13, // 3: envoy.config.core.v3.Address.socket_address:type_name -> envoy.config.core.v3.SocketAddress
-	4,  // 4: envoy.config.core.v3.SocketAddress.protocol:type_name -> envoy.config.core.v3.SocketAddress.Protocol
-	39, // 5: envoy.config.core.v3.CidrRange.prefix_len:type_name -> google.protobuf.UInt32Value
-	5,  // 6: envoy.config.core.v3.SocketOption.state:type_name -> envoy.config.core.v3.SocketOption.SocketState
-	39, // 7: envoy.config.core.v3.TcpKeepalive.keepalive_probes:type_name -> google.protobuf.UInt32Value
-	39, // 8: envoy.config.core.v3.TcpKeepalive.keepalive_time:type_name -> google.protobuf.UInt32Value
-	39, // 9: envoy.config.core.v3.TcpKeepalive.keepalive_interval:type_name -> google.protobuf.UInt32Value
-	40, // 10: envoy.config.core.v3.TransportSocket.typed_config:type_name -> google.protobuf.Any
-	40, // 11: envoy.config.core.v3.TypedExtensionConfig.typed_config:type_name -> google.protobuf.Any
-	21, // 12: envoy.config.core.v3.DataSource.watched_directory:type_name -> envoy.config.core.v3.WatchedDirectory
-	25, // 13: envoy.config.core.v3.ConfigSource.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	23, // 14: envoy.config.core.v3.ConfigSource.ads:type_name -> envoy.config.core.v3.AggregatedConfigSource
-	24, // 15: envoy.config.core.v3.ConfigSource.self:type_name -> envoy.config.core.v3.SelfConfigSource
-	41, // 16: envoy.config.core.v3.ConfigSource.initial_fetch_timeout:type_name -> google.protobuf.Duration
-	0,  // 17: envoy.config.core.v3.ConfigSource.resource_api_version:type_name -> envoy.config.core.v3.ApiVersion
-	6,  // 18: envoy.config.core.v3.ApiConfigSource.api_type:type_name -> envoy.config.core.v3.ApiConfigSource.ApiType
-	0,  // 19: envoy.config.core.v3.ApiConfigSource.transport_api_version:type_name -> envoy.config.core.v3.ApiVersion
-	26, // 20: envoy.config.core.v3.ApiConfigSource.grpc_services:type_name -> envoy.config.core.v3.GrpcService
-	33, // 21: envoy.config.core.v3.GrpcService.envoy_grpc:type_name -> envoy.config.core.v3.GrpcService.EnvoyGrpc
-	7,  // 22: envoy.config.core.v3.ProxyProtocolConfig.version:type_name -> envoy.config.core.v3.ProxyProtocolConfig.Version
-	41, // 23: envoy.config.core.v3.HealthCheck.timeout:type_name -> google.protobuf.Duration
-	41, // 24: envoy.config.core.v3.HealthCheck.interval:type_name -> google.protobuf.Duration
-	41, // 25: envoy.config.core.v3.HealthCheck.initial_jitter:type_name -> google.protobuf.Duration
-	41, // 26: envoy.config.core.v3.HealthCheck.interval_jitter:type_name -> google.protobuf.Duration
-	39, // 27: envoy.config.core.v3.HealthCheck.unhealthy_threshold:type_name -> google.protobuf.UInt32Value
-	39, // 28: envoy.config.core.v3.HealthCheck.healthy_threshold:type_name -> google.protobuf.UInt32Value
-	39, // 29: envoy.config.core.v3.HealthCheck.alt_port:type_name -> google.protobuf.UInt32Value
-	35, // 30: envoy.config.core.v3.HealthCheck.http_health_check:type_name -> envoy.config.core.v3.HealthCheck.HttpHealthCheck
-	36, // 31: envoy.config.core.v3.HealthCheck.tcp_health_check:type_name -> envoy.config.core.v3.HealthCheck.TcpHealthCheck
-	37, // 32: envoy.config.core.v3.HealthCheck.grpc_health_check:type_name -> envoy.config.core.v3.HealthCheck.GrpcHealthCheck
-	41, // 33: envoy.config.core.v3.HealthCheck.no_traffic_interval:type_name -> google.protobuf.Duration
-	41, // 34: envoy.config.core.v3.HealthCheck.no_traffic_healthy_interval:type_name -> google.protobuf.Duration
-	41, // 35: envoy.config.core.v3.HealthCheck.unhealthy_interval:type_name -> google.protobuf.Duration
-	41, // 36: envoy.config.core.v3.HealthCheck.unhealthy_edge_interval:type_name -> google.protobuf.Duration
-	41, // 37: envoy.config.core.v3.HealthCheck.healthy_edge_interval:type_name -> google.protobuf.Duration
-	41, // 38: envoy.config.core.v3.HttpProtocolOptions.idle_timeout:type_name -> google.protobuf.Duration
-	41, // 39: envoy.config.core.v3.HttpProtocolOptions.max_connection_duration:type_name -> google.protobuf.Duration
-	1,  // 40: envoy.config.core.v3.HealthStatusSet.statuses:type_name -> envoy.config.core.v3.HealthStatus
-	15, // 41: envoy.config.core.v3.SocketOptionsOverride.socket_options:type_name -> envoy.config.core.v3.SocketOption
-	38, // 42: envoy.config.core.v3.Metadata.FilterMetadataEntry.value:type_name -> google.protobuf.Struct
-	42, // 43: envoy.config.core.v3.HealthCheck.HttpHealthCheck.expected_statuses:type_name -> envoy.type.v3.Int64Range
-	2,  // 44: envoy.config.core.v3.HealthCheck.HttpHealthCheck.method:type_name -> envoy.config.core.v3.RequestMethod
-	34, // 45: envoy.config.core.v3.HealthCheck.TcpHealthCheck.send:type_name -> envoy.config.core.v3.HealthCheck.Payload
-	34, // 46: envoy.config.core.v3.HealthCheck.TcpHealthCheck.receive:type_name -> envoy.config.core.v3.HealthCheck.Payload
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	32, // 0: envoy.config.core.v3.Node.metadata:type_name -> google.protobuf.Struct
+	7,  // 1: envoy.config.core.v3.Node.locality:type_name -> envoy.config.core.v3.Locality
+	28, // 2: envoy.config.core.v3.Metadata.filter_metadata:type_name -> envoy.config.core.v3.Metadata.FilterMetadataEntry
+	10, // 3: envoy.config.core.v3.Address.socket_address:type_name -> envoy.config.core.v3.SocketAddress
+	2,  // 4: envoy.config.core.v3.SocketAddress.protocol:type_name -> envoy.config.core.v3.SocketAddress.Protocol
+	33, // 5: envoy.config.core.v3.CidrRange.prefix_len:type_name -> google.protobuf.UInt32Value
+	3,  // 6: envoy.config.core.v3.SocketOption.state:type_name -> envoy.config.core.v3.SocketOption.SocketState
+	33, // 7: envoy.config.core.v3.TcpKeepalive.keepalive_probes:type_name -> google.protobuf.UInt32Value
+	33, // 8: envoy.config.core.v3.TcpKeepalive.keepalive_time:type_name -> google.protobuf.UInt32Value
+	33, // 9: envoy.config.core.v3.TcpKeepalive.keepalive_interval:type_name -> google.protobuf.UInt32Value
+	34, // 10: envoy.config.core.v3.TransportSocket.typed_config:type_name -> google.protobuf.Any
+	34, // 11: envoy.config.core.v3.TypedExtensionConfig.typed_config:type_name -> google.protobuf.Any
+	18, // 12: envoy.config.core.v3.DataSource.watched_directory:type_name -> envoy.config.core.v3.WatchedDirectory
+	22, // 13: envoy.config.core.v3.ConfigSource.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	20, // 14: envoy.config.core.v3.ConfigSource.ads:type_name -> envoy.config.core.v3.AggregatedConfigSource
+	21, // 15: envoy.config.core.v3.ConfigSource.self:type_name -> envoy.config.core.v3.SelfConfigSource
+	35, // 16: envoy.config.core.v3.ConfigSource.initial_fetch_timeout:type_name -> google.protobuf.Duration
+	4,  // 17: envoy.config.core.v3.ApiConfigSource.api_type:type_name -> envoy.config.core.v3.ApiConfigSource.ApiType
+	23, // 18: envoy.config.core.v3.ApiConfigSource.grpc_services:type_name -> envoy.config.core.v3.GrpcService
+	29, // 19: envoy.config.core.v3.GrpcService.envoy_grpc:type_name -> envoy.config.core.v3.GrpcService.EnvoyGrpc
+	5,  // 20: envoy.config.core.v3.ProxyProtocolConfig.version:type_name -> envoy.config.core.v3.ProxyProtocolConfig.Version
+	35, // 21: envoy.config.core.v3.HealthCheck.timeout:type_name -> google.protobuf.Duration
+	35, // 22: envoy.config.core.v3.HealthCheck.interval:type_name -> google.protobuf.Duration
+	33, // 23: envoy.config.core.v3.HealthCheck.unhealthy_threshold:type_name -> google.protobuf.UInt32Value
+	33, // 24: envoy.config.core.v3.HealthCheck.healthy_threshold:type_name -> google.protobuf.UInt32Value
+	33, // 25: envoy.config.core.v3.HealthCheck.alt_port:type_name -> google.protobuf.UInt32Value
+	31, // 26: envoy.config.core.v3.HealthCheck.tcp_health_check:type_name -> envoy.config.core.v3.HealthCheck.TcpHealthCheck
+	35, // 27: envoy.config.core.v3.HealthCheck.unhealthy_interval:type_name -> google.protobuf.Duration
+	35, // 28: envoy.config.core.v3.HealthCheck.unhealthy_edge_interval:type_name -> google.protobuf.Duration
+	35, // 29: envoy.config.core.v3.HealthCheck.healthy_edge_interval:type_name -> google.protobuf.Duration
+	35, // 30: envoy.config.core.v3.HttpProtocolOptions.idle_timeout:type_name -> google.protobuf.Duration
+	35, // 31: envoy.config.core.v3.HttpProtocolOptions.max_connection_duration:type_name -> google.protobuf.Duration
+	12, // 32: envoy.config.core.v3.SocketOptionsOverride.socket_options:type_name -> envoy.config.core.v3.SocketOption
+	32, // 33: envoy.config.core.v3.Metadata.FilterMetadataEntry.value:type_name -> google.protobuf.Struct
+	30, // 34: envoy.config.core.v3.HealthCheck.TcpHealthCheck.send:type_name -> envoy.config.core.v3.HealthCheck.Payload
+	30, // 35: envoy.config.core.v3.HealthCheck.TcpHealthCheck.receive:type_name -> envoy.config.core.v3.HealthCheck.Payload
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_corepb_envoy_config_core_v3_proto_init() }
@@ -2286,43 +1852,40 @@ func file_corepb_envoy_config_core_v3_proto_init() {
 	if File_corepb_envoy_config_core_v3_proto != nil {
 		return
 	}
-	file_corepb_envoy_type_v3_proto_init()
 	file_corepb_google_protobuf_proto_init()
-	file_corepb_envoy_config_core_v3_proto_msgTypes[1].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[0].OneofWrappers = []any{
 		(*Node_UserAgentVersion)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[4].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[3].OneofWrappers = []any{
 		(*Address_SocketAddress)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[5].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[4].OneofWrappers = []any{
 		(*SocketAddress_PortValue)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[7].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[6].OneofWrappers = []any{
 		(*SocketOption_IntValue)(nil),
 		(*SocketOption_BufValue)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[10].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[9].OneofWrappers = []any{
 		(*TransportSocket_TypedConfig)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[12].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[11].OneofWrappers = []any{
 		(*DataSource_Filename)(nil),
 		(*DataSource_InlineBytes)(nil),
 		(*DataSource_InlineString)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[14].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[13].OneofWrappers = []any{
 		(*ConfigSource_ApiConfigSource)(nil),
 		(*ConfigSource_Ads)(nil),
 		(*ConfigSource_Self)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[18].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[17].OneofWrappers = []any{
 		(*GrpcService_EnvoyGrpc_)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[20].OneofWrappers = []any{
-		(*HealthCheck_HttpHealthCheck_)(nil),
+	file_corepb_envoy_config_core_v3_proto_msgTypes[19].OneofWrappers = []any{
 		(*HealthCheck_TcpHealthCheck_)(nil),
-		(*HealthCheck_GrpcHealthCheck_)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[26].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[24].OneofWrappers = []any{
 		(*HealthCheck_Payload_Text)(nil),
 		(*HealthCheck_Payload_Binary)(nil),
 	}
@@ -2331,8 +1894,8 @@ func file_corepb_envoy_config_core_v3_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_corepb_envoy_config_core_v3_proto_rawDesc), len(file_corepb_envoy_config_core_v3_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   30,
+			NumEnums:      6,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

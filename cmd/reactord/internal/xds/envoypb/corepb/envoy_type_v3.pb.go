@@ -20,50 +20,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type FractionalPercent_DenominatorType int32
-
-const (
-	FractionalPercent_HUNDRED      FractionalPercent_DenominatorType = 0
-	FractionalPercent_TEN_THOUSAND FractionalPercent_DenominatorType = 1
-	FractionalPercent_MILLION      FractionalPercent_DenominatorType = 2
-)
-
-// Enum value maps for FractionalPercent_DenominatorType.
-var (
-	FractionalPercent_DenominatorType_name = map[int32]string{
-		0: "HUNDRED",
-		1: "TEN_THOUSAND",
-		2: "MILLION",
-	}
-	FractionalPercent_DenominatorType_value = map[string]int32{
-		"HUNDRED":      0,
-		"TEN_THOUSAND": 1,
-		"MILLION":      2,
-	}
-)
-
-func (x FractionalPercent_DenominatorType) Enum() *FractionalPercent_DenominatorType {
-	p := new(FractionalPercent_DenominatorType)
-	*p = x
-	return p
-}
-
-func (x FractionalPercent_DenominatorType) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (FractionalPercent_DenominatorType) Descriptor() protoreflect.EnumDescriptor {
-	return file_corepb_envoy_type_v3_proto_enumTypes[0].Descriptor()
-}
-
-func (FractionalPercent_DenominatorType) Type() protoreflect.EnumType {
-	return &file_corepb_envoy_type_v3_proto_enumTypes[0]
-}
-
-func (x FractionalPercent_DenominatorType) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
 type Percent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         float64                `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -97,9 +53,8 @@ func (x *Percent) GetValue() float64 {
 }
 
 type FractionalPercent struct {
-	state         protoimpl.MessageState            `protogen:"open.v1"`
-	Numerator     uint32                            `protobuf:"varint,1,opt,name=numerator,proto3" json:"numerator,omitempty"`
-	Denominator   FractionalPercent_DenominatorType `protobuf:"varint,2,opt,name=denominator,proto3,enum=envoy.type.v3.FractionalPercent_DenominatorType" json:"denominator,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Numerator     uint32                 `protobuf:"varint,1,opt,name=numerator,proto3" json:"numerator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -129,53 +84,6 @@ func (x *FractionalPercent) GetNumerator() uint32 {
 	return 0
 }
 
-func (x *FractionalPercent) GetDenominator() FractionalPercent_DenominatorType {
-	if x != nil {
-		return x.Denominator
-	}
-	return FractionalPercent_HUNDRED
-}
-
-type Int64Range struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Start         int64                  `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
-	End           int64                  `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Int64Range) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Int64Range) ProtoMessage() {}
-
-func (x *Int64Range) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_type_v3_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *Int64Range) GetStart() int64 {
-	if x != nil {
-		return x.Start
-	}
-	return 0
-}
-
-func (x *Int64Range) GetEnd() int64 {
-	if x != nil {
-		return x.End
-	}
-	return 0
-}
-
 type HashPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to PolicySpecifier:
@@ -193,7 +101,7 @@ func (x *HashPolicy) String() string {
 func (*HashPolicy) ProtoMessage() {}
 
 func (x *HashPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_type_v3_proto_msgTypes[3]
+	mi := &file_corepb_envoy_type_v3_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -243,7 +151,7 @@ func (x *HashPolicy_SourceIp) String() string {
 func (*HashPolicy_SourceIp) ProtoMessage() {}
 
 func (x *HashPolicy_SourceIp) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_type_v3_proto_msgTypes[4]
+	mi := &file_corepb_envoy_type_v3_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -260,18 +168,9 @@ const file_corepb_envoy_type_v3_proto_rawDesc = "" +
 	"\n" +
 	"\x1acorepb/envoy_type_v3.proto\x12\renvoy.type.v3\"\x1f\n" +
 	"\aPercent\x12\x14\n" +
-	"\x05value\x18\x01 \x01(\x01R\x05value\"\xc4\x01\n" +
+	"\x05value\x18\x01 \x01(\x01R\x05value\"1\n" +
 	"\x11FractionalPercent\x12\x1c\n" +
-	"\tnumerator\x18\x01 \x01(\rR\tnumerator\x12R\n" +
-	"\vdenominator\x18\x02 \x01(\x0e20.envoy.type.v3.FractionalPercent.DenominatorTypeR\vdenominator\"=\n" +
-	"\x0fDenominatorType\x12\v\n" +
-	"\aHUNDRED\x10\x00\x12\x10\n" +
-	"\fTEN_THOUSAND\x10\x01\x12\v\n" +
-	"\aMILLION\x10\x02\"4\n" +
-	"\n" +
-	"Int64Range\x12\x14\n" +
-	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
-	"\x03end\x18\x02 \x01(\x03R\x03end\"o\n" +
+	"\tnumerator\x18\x01 \x01(\rR\tnumerator\"o\n" +
 	"\n" +
 	"HashPolicy\x12A\n" +
 	"\tsource_ip\x18\x01 \x01(\v2\".envoy.type.v3.HashPolicy.SourceIpH\x00R\bsourceIp\x1a\n" +
@@ -279,24 +178,20 @@ const file_corepb_envoy_type_v3_proto_rawDesc = "" +
 	"\bSourceIpB\x12\n" +
 	"\x10policy_specifierBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
 
-var file_corepb_envoy_type_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_corepb_envoy_type_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_corepb_envoy_type_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_corepb_envoy_type_v3_proto_goTypes = []any{
-	(FractionalPercent_DenominatorType)(0), // 0: envoy.type.v3.FractionalPercent.DenominatorType
-	(*Percent)(nil),                        // 1: envoy.type.v3.Percent
-	(*FractionalPercent)(nil),              // 2: envoy.type.v3.FractionalPercent
-	(*Int64Range)(nil),                     // 3: envoy.type.v3.Int64Range
-	(*HashPolicy)(nil),                     // 4: envoy.type.v3.HashPolicy
-	(*HashPolicy_SourceIp)(nil),            // 5: envoy.type.v3.HashPolicy.SourceIp
+	(*Percent)(nil),             // 0: envoy.type.v3.Percent
+	(*FractionalPercent)(nil),   // 1: envoy.type.v3.FractionalPercent
+	(*HashPolicy)(nil),          // 2: envoy.type.v3.HashPolicy
+	(*HashPolicy_SourceIp)(nil), // 3: envoy.type.v3.HashPolicy.SourceIp
 }
 var file_corepb_envoy_type_v3_proto_depIdxs = []int32{
-	0, // 0: envoy.type.v3.FractionalPercent.denominator:type_name -> envoy.type.v3.FractionalPercent.DenominatorType
-	5, // 1: envoy.type.v3.HashPolicy.source_ip:type_name -> envoy.type.v3.HashPolicy.SourceIp
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 0: envoy.type.v3.HashPolicy.source_ip:type_name -> envoy.type.v3.HashPolicy.SourceIp
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_corepb_envoy_type_v3_proto_init() }
@@ -304,7 +199,7 @@ func file_corepb_envoy_type_v3_proto_init() {
 	if File_corepb_envoy_type_v3_proto != nil {
 		return
 	}
-	file_corepb_envoy_type_v3_proto_msgTypes[3].OneofWrappers = []any{
+	file_corepb_envoy_type_v3_proto_msgTypes[2].OneofWrappers = []any{
 		(*HashPolicy_SourceIp_)(nil),
 	}
 	type x struct{}
@@ -312,14 +207,13 @@ func file_corepb_envoy_type_v3_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_corepb_envoy_type_v3_proto_rawDesc), len(file_corepb_envoy_type_v3_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   5,
+			NumEnums:      0,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_corepb_envoy_type_v3_proto_goTypes,
 		DependencyIndexes: file_corepb_envoy_type_v3_proto_depIdxs,
-		EnumInfos:         file_corepb_envoy_type_v3_proto_enumTypes,
 		MessageInfos:      file_corepb_envoy_type_v3_proto_msgTypes,
 	}.Build()
 	File_corepb_envoy_type_v3_proto = out.File

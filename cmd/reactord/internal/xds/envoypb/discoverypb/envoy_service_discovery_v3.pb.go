@@ -111,7 +111,6 @@ type DeltaDiscoveryResponse struct {
 	RemovedResources     []string               `protobuf:"bytes,6,rep,name=removed_resources,json=removedResources,proto3" json:"removed_resources,omitempty"`
 	RemovedResourceNames []*ResourceName        `protobuf:"bytes,8,rep,name=removed_resource_names,json=removedResourceNames,proto3" json:"removed_resource_names,omitempty"`
 	Nonce                string                 `protobuf:"bytes,5,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	ControlPlane         *corepb.ControlPlane   `protobuf:"bytes,7,opt,name=control_plane,json=controlPlane,proto3" json:"control_plane,omitempty"`
 	ResourceErrors       []*ResourceError       `protobuf:"bytes,9,rep,name=resource_errors,json=resourceErrors,proto3" json:"resource_errors,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -175,13 +174,6 @@ func (x *DeltaDiscoveryResponse) GetNonce() string {
 		return x.Nonce
 	}
 	return ""
-}
-
-func (x *DeltaDiscoveryResponse) GetControlPlane() *corepb.ControlPlane {
-	if x != nil {
-		return x.ControlPlane
-	}
-	return nil
 }
 
 func (x *DeltaDiscoveryResponse) GetResourceErrors() []*ResourceError {
@@ -334,15 +326,14 @@ const file_discoverypb_envoy_service_discovery_v3_proto_rawDesc = "" +
 	"\ferror_detail\x18\a \x01(\v2\x12.google.rpc.StatusR\verrorDetail\x1aJ\n" +
 	"\x1cInitialResourceVersionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe7\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9e\x03\n" +
 	"\x16DeltaDiscoveryResponse\x12.\n" +
 	"\x13system_version_info\x18\x01 \x01(\tR\x11systemVersionInfo\x12B\n" +
 	"\tresources\x18\x02 \x03(\v2$.envoy.service.discovery.v3.ResourceR\tresources\x12\x19\n" +
 	"\btype_url\x18\x04 \x01(\tR\atypeUrl\x12+\n" +
 	"\x11removed_resources\x18\x06 \x03(\tR\x10removedResources\x12^\n" +
 	"\x16removed_resource_names\x18\b \x03(\v2(.envoy.service.discovery.v3.ResourceNameR\x14removedResourceNames\x12\x14\n" +
-	"\x05nonce\x18\x05 \x01(\tR\x05nonce\x12G\n" +
-	"\rcontrol_plane\x18\a \x01(\v2\".envoy.config.core.v3.ControlPlaneR\fcontrolPlane\x12R\n" +
+	"\x05nonce\x18\x05 \x01(\tR\x05nonce\x12R\n" +
 	"\x0fresource_errors\x18\t \x03(\v2).envoy.service.discovery.v3.ResourceErrorR\x0eresourceErrors\"\x97\x01\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
@@ -365,9 +356,8 @@ var file_discoverypb_envoy_service_discovery_v3_proto_goTypes = []any{
 	nil,                            // 5: envoy.service.discovery.v3.DeltaDiscoveryRequest.InitialResourceVersionsEntry
 	(*corepb.Node)(nil),            // 6: envoy.config.core.v3.Node
 	(*Status)(nil),                 // 7: google.rpc.Status
-	(*corepb.ControlPlane)(nil),    // 8: envoy.config.core.v3.ControlPlane
-	(*anypb.Any)(nil),              // 9: google.protobuf.Any
-	(*durationpb.Duration)(nil),    // 10: google.protobuf.Duration
+	(*anypb.Any)(nil),              // 8: google.protobuf.Any
+	(*durationpb.Duration)(nil),    // 9: google.protobuf.Duration
 }
 var file_discoverypb_envoy_service_discovery_v3_proto_depIdxs = []int32{
 	6,  // 0: envoy.service.discovery.v3.DeltaDiscoveryRequest.node:type_name -> envoy.config.core.v3.Node
@@ -375,17 +365,16 @@ var file_discoverypb_envoy_service_discovery_v3_proto_depIdxs = []int32{
 	7,  // 2: envoy.service.discovery.v3.DeltaDiscoveryRequest.error_detail:type_name -> google.rpc.Status
 	2,  // 3: envoy.service.discovery.v3.DeltaDiscoveryResponse.resources:type_name -> envoy.service.discovery.v3.Resource
 	3,  // 4: envoy.service.discovery.v3.DeltaDiscoveryResponse.removed_resource_names:type_name -> envoy.service.discovery.v3.ResourceName
-	8,  // 5: envoy.service.discovery.v3.DeltaDiscoveryResponse.control_plane:type_name -> envoy.config.core.v3.ControlPlane
-	4,  // 6: envoy.service.discovery.v3.DeltaDiscoveryResponse.resource_errors:type_name -> envoy.service.discovery.v3.ResourceError
-	9,  // 7: envoy.service.discovery.v3.Resource.resource:type_name -> google.protobuf.Any
-	10, // 8: envoy.service.discovery.v3.Resource.ttl:type_name -> google.protobuf.Duration
-	3,  // 9: envoy.service.discovery.v3.ResourceError.resource_name:type_name -> envoy.service.discovery.v3.ResourceName
-	7,  // 10: envoy.service.discovery.v3.ResourceError.error_detail:type_name -> google.rpc.Status
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 5: envoy.service.discovery.v3.DeltaDiscoveryResponse.resource_errors:type_name -> envoy.service.discovery.v3.ResourceError
+	8,  // 6: envoy.service.discovery.v3.Resource.resource:type_name -> google.protobuf.Any
+	9,  // 7: envoy.service.discovery.v3.Resource.ttl:type_name -> google.protobuf.Duration
+	3,  // 8: envoy.service.discovery.v3.ResourceError.resource_name:type_name -> envoy.service.discovery.v3.ResourceName
+	7,  // 9: envoy.service.discovery.v3.ResourceError.error_detail:type_name -> google.rpc.Status
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_discoverypb_envoy_service_discovery_v3_proto_init() }

@@ -55,7 +55,6 @@ func (x *RouteConfiguration) GetVirtualHosts() []*VirtualHost {
 
 type VirtualHost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Domains       []string               `protobuf:"bytes,2,rep,name=domains,proto3" json:"domains,omitempty"`
 	Routes        []*Route               `protobuf:"bytes,3,rep,name=routes,proto3" json:"routes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -77,13 +76,6 @@ func (x *VirtualHost) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-func (x *VirtualHost) GetDomains() []string {
-	if x != nil {
-		return x.Domains
-	}
-	return nil
 }
 
 func (x *VirtualHost) GetRoutes() []*Route {
@@ -419,9 +411,8 @@ const file_httppb_envoy_config_route_v3_proto_rawDesc = "" +
 	"\n" +
 	"\"httppb/envoy_config_route_v3.proto\x12\x15envoy.config.route.v3\x1a\"corepb/envoy_type_matcher_v3.proto\"]\n" +
 	"\x12RouteConfiguration\x12G\n" +
-	"\rvirtual_hosts\x18\x02 \x03(\v2\".envoy.config.route.v3.VirtualHostR\fvirtualHosts\"]\n" +
-	"\vVirtualHost\x12\x18\n" +
-	"\adomains\x18\x02 \x03(\tR\adomains\x124\n" +
+	"\rvirtual_hosts\x18\x02 \x03(\v2\".envoy.config.route.v3.VirtualHostR\fvirtualHosts\"C\n" +
+	"\vVirtualHost\x124\n" +
 	"\x06routes\x18\x03 \x03(\v2\x1c.envoy.config.route.v3.RouteR\x06routes\"\xde\x01\n" +
 	"\x05Route\x127\n" +
 	"\x05match\x18\x01 \x01(\v2!.envoy.config.route.v3.RouteMatchR\x05match\x12:\n" +

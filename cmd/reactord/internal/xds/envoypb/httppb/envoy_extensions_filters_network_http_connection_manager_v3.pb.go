@@ -22,8 +22,7 @@ const (
 )
 
 type HttpConnectionManager struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	StatPrefix string                 `protobuf:"bytes,2,opt,name=stat_prefix,json=statPrefix,proto3" json:"stat_prefix,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to RouteSpecifier:
 	//
 	//	*HttpConnectionManager_RouteConfig
@@ -49,13 +48,6 @@ func (x *HttpConnectionManager) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-func (x *HttpConnectionManager) GetStatPrefix() string {
-	if x != nil {
-		return x.StatPrefix
-	}
-	return ""
 }
 
 func (x *HttpConnectionManager) GetRouteSpecifier() isHttpConnectionManager_RouteSpecifier {
@@ -157,10 +149,8 @@ var File_httppb_envoy_extensions_filters_network_http_connection_manager_v3_prot
 
 const file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDesc = "" +
 	"\n" +
-	"Hhttppb/envoy_extensions_filters_network_http_connection_manager_v3.proto\x12;envoy.extensions.filters.network.http_connection_manager.v3\x1a\x19google/protobuf/any.proto\x1a\"httppb/envoy_config_route_v3.proto\"\x87\x02\n" +
-	"\x15HttpConnectionManager\x12\x1f\n" +
-	"\vstat_prefix\x18\x02 \x01(\tR\n" +
-	"statPrefix\x12N\n" +
+	"Hhttppb/envoy_extensions_filters_network_http_connection_manager_v3.proto\x12;envoy.extensions.filters.network.http_connection_manager.v3\x1a\x19google/protobuf/any.proto\x1a\"httppb/envoy_config_route_v3.proto\"\xe6\x01\n" +
+	"\x15HttpConnectionManager\x12N\n" +
 	"\froute_config\x18\x04 \x01(\v2).envoy.config.route.v3.RouteConfigurationH\x00R\vrouteConfig\x12j\n" +
 	"\fhttp_filters\x18\x05 \x03(\v2G.envoy.extensions.filters.network.http_connection_manager.v3.HttpFilterR\vhttpFiltersB\x11\n" +
 	"\x0froute_specifier\"j\n" +

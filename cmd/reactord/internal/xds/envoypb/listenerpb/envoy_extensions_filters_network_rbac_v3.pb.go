@@ -22,54 +22,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type RBAC_EnforcementType int32
-
-const (
-	RBAC_ONE_TIME_ON_FIRST_BYTE RBAC_EnforcementType = 0
-	RBAC_CONTINUOUS             RBAC_EnforcementType = 1
-)
-
-// Enum value maps for RBAC_EnforcementType.
-var (
-	RBAC_EnforcementType_name = map[int32]string{
-		0: "ONE_TIME_ON_FIRST_BYTE",
-		1: "CONTINUOUS",
-	}
-	RBAC_EnforcementType_value = map[string]int32{
-		"ONE_TIME_ON_FIRST_BYTE": 0,
-		"CONTINUOUS":             1,
-	}
-)
-
-func (x RBAC_EnforcementType) Enum() *RBAC_EnforcementType {
-	p := new(RBAC_EnforcementType)
-	*p = x
-	return p
-}
-
-func (x RBAC_EnforcementType) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (RBAC_EnforcementType) Descriptor() protoreflect.EnumDescriptor {
-	return file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_enumTypes[0].Descriptor()
-}
-
-func (RBAC_EnforcementType) Type() protoreflect.EnumType {
-	return &file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_enumTypes[0]
-}
-
-func (x RBAC_EnforcementType) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
 type RBAC struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Rules           *rbacpb.RBAC           `protobuf:"bytes,1,opt,name=rules,proto3" json:"rules,omitempty"`
-	Matcher         *xdspb.Matcher         `protobuf:"bytes,6,opt,name=matcher,proto3" json:"matcher,omitempty"`
-	EnforcementType RBAC_EnforcementType   `protobuf:"varint,4,opt,name=enforcement_type,json=enforcementType,proto3,enum=envoy.extensions.filters.network.rbac.v3.RBAC_EnforcementType" json:"enforcement_type,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rules         *rbacpb.RBAC           `protobuf:"bytes,1,opt,name=rules,proto3" json:"rules,omitempty"`
+	Matcher       *xdspb.Matcher         `protobuf:"bytes,6,opt,name=matcher,proto3" json:"matcher,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RBAC) String() string {
@@ -104,44 +62,29 @@ func (x *RBAC) GetMatcher() *xdspb.Matcher {
 	return nil
 }
 
-func (x *RBAC) GetEnforcementType() RBAC_EnforcementType {
-	if x != nil {
-		return x.EnforcementType
-	}
-	return RBAC_ONE_TIME_ON_FIRST_BYTE
-}
-
 var File_listenerpb_envoy_extensions_filters_network_rbac_v3_proto protoreflect.FileDescriptor
 
 const file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc = "" +
 	"\n" +
-	"9listenerpb/envoy_extensions_filters_network_rbac_v3.proto\x12(envoy.extensions.filters.network.rbac.v3\x1a!rbacpb/envoy_config_rbac_v3.proto\x1a\x1fxdspb/xds_type_matcher_v3.proto\"\x9a\x02\n" +
+	"9listenerpb/envoy_extensions_filters_network_rbac_v3.proto\x12(envoy.extensions.filters.network.rbac.v3\x1a!rbacpb/envoy_config_rbac_v3.proto\x1a\x1fxdspb/xds_type_matcher_v3.proto\"p\n" +
 	"\x04RBAC\x120\n" +
 	"\x05rules\x18\x01 \x01(\v2\x1a.envoy.config.rbac.v3.RBACR\x05rules\x126\n" +
-	"\amatcher\x18\x06 \x01(\v2\x1c.xds.type.matcher.v3.MatcherR\amatcher\x12i\n" +
-	"\x10enforcement_type\x18\x04 \x01(\x0e2>.envoy.extensions.filters.network.rbac.v3.RBAC.EnforcementTypeR\x0fenforcementType\"=\n" +
-	"\x0fEnforcementType\x12\x1a\n" +
-	"\x16ONE_TIME_ON_FIRST_BYTE\x10\x00\x12\x0e\n" +
-	"\n" +
-	"CONTINUOUS\x10\x01BKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+	"\amatcher\x18\x06 \x01(\v2\x1c.xds.type.matcher.v3.MatcherR\amatcherBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
 
-var file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_goTypes = []any{
-	(RBAC_EnforcementType)(0), // 0: envoy.extensions.filters.network.rbac.v3.RBAC.EnforcementType
-	(*RBAC)(nil),              // 1: envoy.extensions.filters.network.rbac.v3.RBAC
-	(*rbacpb.RBAC)(nil),       // 2: envoy.config.rbac.v3.RBAC
-	(*xdspb.Matcher)(nil),     // 3: xds.type.matcher.v3.Matcher
+	(*RBAC)(nil),          // 0: envoy.extensions.filters.network.rbac.v3.RBAC
+	(*rbacpb.RBAC)(nil),   // 1: envoy.config.rbac.v3.RBAC
+	(*xdspb.Matcher)(nil), // 2: xds.type.matcher.v3.Matcher
 }
 var file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_depIdxs = []int32{
-	2, // 0: envoy.extensions.filters.network.rbac.v3.RBAC.rules:type_name -> envoy.config.rbac.v3.RBAC
-	3, // 1: envoy.extensions.filters.network.rbac.v3.RBAC.matcher:type_name -> xds.type.matcher.v3.Matcher
-	0, // 2: envoy.extensions.filters.network.rbac.v3.RBAC.enforcement_type:type_name -> envoy.extensions.filters.network.rbac.v3.RBAC.EnforcementType
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	1, // 0: envoy.extensions.filters.network.rbac.v3.RBAC.rules:type_name -> envoy.config.rbac.v3.RBAC
+	2, // 1: envoy.extensions.filters.network.rbac.v3.RBAC.matcher:type_name -> xds.type.matcher.v3.Matcher
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_init() }
@@ -154,14 +97,13 @@ func file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      0,
 			NumMessages:   1,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_goTypes,
 		DependencyIndexes: file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_depIdxs,
-		EnumInfos:         file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_enumTypes,
 		MessageInfos:      file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_msgTypes,
 	}.Build()
 	File_listenerpb_envoy_extensions_filters_network_rbac_v3_proto = out.File

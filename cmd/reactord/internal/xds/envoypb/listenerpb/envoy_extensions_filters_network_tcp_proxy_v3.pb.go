@@ -29,13 +29,12 @@ type TcpProxy struct {
 	//
 	//	*TcpProxy_Cluster
 	//	*TcpProxy_WeightedClusters
-	ClusterSpecifier                isTcpProxy_ClusterSpecifier   `protobuf_oneof:"cluster_specifier"`
-	IdleTimeout                     *durationpb.Duration          `protobuf:"bytes,8,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
-	AccessLog                       []*corepb.AccessLog           `protobuf:"bytes,5,rep,name=access_log,json=accessLog,proto3" json:"access_log,omitempty"`
-	MaxConnectAttempts              *wrapperspb.UInt32Value       `protobuf:"bytes,7,opt,name=max_connect_attempts,json=maxConnectAttempts,proto3" json:"max_connect_attempts,omitempty"`
-	HashPolicy                      []*corepb.HashPolicy          `protobuf:"bytes,11,rep,name=hash_policy,json=hashPolicy,proto3" json:"hash_policy,omitempty"`
-	MaxDownstreamConnectionDuration *durationpb.Duration          `protobuf:"bytes,13,opt,name=max_downstream_connection_duration,json=maxDownstreamConnectionDuration,proto3" json:"max_downstream_connection_duration,omitempty"`
-	AccessLogOptions                *TcpProxy_TcpAccessLogOptions `protobuf:"bytes,17,opt,name=access_log_options,json=accessLogOptions,proto3" json:"access_log_options,omitempty"`
+	ClusterSpecifier                isTcpProxy_ClusterSpecifier `protobuf_oneof:"cluster_specifier"`
+	IdleTimeout                     *durationpb.Duration        `protobuf:"bytes,8,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
+	AccessLog                       []*corepb.AccessLog         `protobuf:"bytes,5,rep,name=access_log,json=accessLog,proto3" json:"access_log,omitempty"`
+	MaxConnectAttempts              *wrapperspb.UInt32Value     `protobuf:"bytes,7,opt,name=max_connect_attempts,json=maxConnectAttempts,proto3" json:"max_connect_attempts,omitempty"`
+	HashPolicy                      []*corepb.HashPolicy        `protobuf:"bytes,11,rep,name=hash_policy,json=hashPolicy,proto3" json:"hash_policy,omitempty"`
+	MaxDownstreamConnectionDuration *durationpb.Duration        `protobuf:"bytes,13,opt,name=max_downstream_connection_duration,json=maxDownstreamConnectionDuration,proto3" json:"max_downstream_connection_duration,omitempty"`
 	unknownFields                   protoimpl.UnknownFields
 	sizeCache                       protoimpl.SizeCache
 }
@@ -118,13 +117,6 @@ func (x *TcpProxy) GetMaxDownstreamConnectionDuration() *durationpb.Duration {
 	return nil
 }
 
-func (x *TcpProxy) GetAccessLogOptions() *TcpProxy_TcpAccessLogOptions {
-	if x != nil {
-		return x.AccessLogOptions
-	}
-	return nil
-}
-
 type isTcpProxy_ClusterSpecifier interface {
 	isTcpProxy_ClusterSpecifier()
 }
@@ -173,30 +165,6 @@ func (x *TcpProxy_WeightedCluster) GetClusters() []*TcpProxy_WeightedCluster_Clu
 	return nil
 }
 
-type TcpProxy_TcpAccessLogOptions struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TcpProxy_TcpAccessLogOptions) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TcpProxy_TcpAccessLogOptions) ProtoMessage() {}
-
-func (x *TcpProxy_TcpAccessLogOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
 type TcpProxy_WeightedCluster_ClusterWeight struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -212,7 +180,7 @@ func (x *TcpProxy_WeightedCluster_ClusterWeight) String() string {
 func (*TcpProxy_WeightedCluster_ClusterWeight) ProtoMessage() {}
 
 func (x *TcpProxy_WeightedCluster_ClusterWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[3]
+	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -241,7 +209,7 @@ var File_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto protoref
 
 const file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDesc = "" +
 	"\n" +
-	">listenerpb/envoy_extensions_filters_network_tcp_proxy_v3.proto\x12-envoy.extensions.filters.network.tcp_proxy.v3\x1a&corepb/envoy_config_accesslog_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x80\a\n" +
+	">listenerpb/envoy_extensions_filters_network_tcp_proxy_v3.proto\x12-envoy.extensions.filters.network.tcp_proxy.v3\x1a&corepb/envoy_config_accesslog_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xee\x05\n" +
 	"\bTcpProxy\x12\x1a\n" +
 	"\acluster\x18\x02 \x01(\tH\x00R\acluster\x12v\n" +
 	"\x11weighted_clusters\x18\n" +
@@ -252,41 +220,37 @@ const file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDes
 	"\x14max_connect_attempts\x18\a \x01(\v2\x1c.google.protobuf.UInt32ValueR\x12maxConnectAttempts\x12:\n" +
 	"\vhash_policy\x18\v \x03(\v2\x19.envoy.type.v3.HashPolicyR\n" +
 	"hashPolicy\x12f\n" +
-	"\"max_downstream_connection_duration\x18\r \x01(\v2\x19.google.protobuf.DurationR\x1fmaxDownstreamConnectionDuration\x12y\n" +
-	"\x12access_log_options\x18\x11 \x01(\v2K.envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptionsR\x10accessLogOptions\x1a\xc1\x01\n" +
+	"\"max_downstream_connection_duration\x18\r \x01(\v2\x19.google.protobuf.DurationR\x1fmaxDownstreamConnectionDuration\x1a\xc1\x01\n" +
 	"\x0fWeightedCluster\x12q\n" +
 	"\bclusters\x18\x01 \x03(\v2U.envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeightR\bclusters\x1a;\n" +
 	"\rClusterWeight\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\rR\x06weight\x1a\x15\n" +
-	"\x13TcpAccessLogOptionsB\x13\n" +
+	"\x06weight\x18\x02 \x01(\rR\x06weightB\x13\n" +
 	"\x11cluster_specifierBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
 
-var file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_goTypes = []any{
 	(*TcpProxy)(nil),                               // 0: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy
 	(*TcpProxy_WeightedCluster)(nil),               // 1: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster
-	(*TcpProxy_TcpAccessLogOptions)(nil),           // 2: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions
-	(*TcpProxy_WeightedCluster_ClusterWeight)(nil), // 3: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight
-	(*durationpb.Duration)(nil),                    // 4: google.protobuf.Duration
-	(*corepb.AccessLog)(nil),                       // 5: envoy.config.accesslog.v3.AccessLog
-	(*wrapperspb.UInt32Value)(nil),                 // 6: google.protobuf.UInt32Value
-	(*corepb.HashPolicy)(nil),                      // 7: envoy.type.v3.HashPolicy
+	(*TcpProxy_WeightedCluster_ClusterWeight)(nil), // 2: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight
+	(*durationpb.Duration)(nil),                    // 3: google.protobuf.Duration
+	(*corepb.AccessLog)(nil),                       // 4: envoy.config.accesslog.v3.AccessLog
+	(*wrapperspb.UInt32Value)(nil),                 // 5: google.protobuf.UInt32Value
+	(*corepb.HashPolicy)(nil),                      // 6: envoy.type.v3.HashPolicy
 }
 var file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_depIdxs = []int32{
 	1, // 0: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.weighted_clusters:type_name -> envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster
-	4, // 1: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.idle_timeout:type_name -> google.protobuf.Duration
-	5, // 2: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.access_log:type_name -> envoy.config.accesslog.v3.AccessLog
-	6, // 3: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_connect_attempts:type_name -> google.protobuf.UInt32Value
-	7, // 4: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.hash_policy:type_name -> envoy.type.v3.HashPolicy
-	4, // 5: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_downstream_connection_duration:type_name -> google.protobuf.Duration
-	2, // 6: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.access_log_options:type_name -> envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions
-	3, // 7: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.clusters:type_name -> envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	3, // 1: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.idle_timeout:type_name -> google.protobuf.Duration
+	4, // 2: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.access_log:type_name -> envoy.config.accesslog.v3.AccessLog
+	5, // 3: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_connect_attempts:type_name -> google.protobuf.UInt32Value
+	6, // 4: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.hash_policy:type_name -> envoy.type.v3.HashPolicy
+	3, // 5: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.max_downstream_connection_duration:type_name -> google.protobuf.Duration
+	2, // 6: envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.clusters:type_name -> envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_init() }
@@ -304,7 +268,7 @@ func file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_init() 
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -681,7 +681,6 @@ type SubjectAltNameMatcher struct {
 	state         protoimpl.MessageState        `protogen:"open.v1"`
 	SanType       SubjectAltNameMatcher_SanType `protobuf:"varint,1,opt,name=san_type,json=sanType,proto3,enum=envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher_SanType" json:"san_type,omitempty"`
 	Matcher       *corepb.StringMatcher         `protobuf:"bytes,2,opt,name=matcher,proto3" json:"matcher,omitempty"`
-	Oid           string                        `protobuf:"bytes,3,opt,name=oid,proto3" json:"oid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -716,13 +715,6 @@ func (x *SubjectAltNameMatcher) GetMatcher() *corepb.StringMatcher {
 		return x.Matcher
 	}
 	return nil
-}
-
-func (x *SubjectAltNameMatcher) GetOid() string {
-	if x != nil {
-		return x.Oid
-	}
-	return ""
 }
 
 type TlsCertificate struct {
@@ -1139,11 +1131,10 @@ const file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc = "" +
 	"\x0fSystemRootCerts\"F\n" +
 	"\x16TrustChainVerification\x12\x16\n" +
 	"\x12VERIFY_TRUST_CHAIN\x10\x00\x12\x14\n" +
-	"\x10ACCEPT_UNTRUSTED\x10\x01\"\xb0\x02\n" +
+	"\x10ACCEPT_UNTRUSTED\x10\x01\"\x9e\x02\n" +
 	"\x15SubjectAltNameMatcher\x12c\n" +
 	"\bsan_type\x18\x01 \x01(\x0e2H.envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.SanTypeR\asanType\x12>\n" +
-	"\amatcher\x18\x02 \x01(\v2$.envoy.type.matcher.v3.StringMatcherR\amatcher\x12\x10\n" +
-	"\x03oid\x18\x03 \x01(\tR\x03oid\"`\n" +
+	"\amatcher\x18\x02 \x01(\v2$.envoy.type.matcher.v3.StringMatcherR\amatcher\"`\n" +
 	"\aSanType\x12\x18\n" +
 	"\x14SAN_TYPE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05EMAIL\x10\x01\x12\a\n" +
