@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -65,8 +66,9 @@ func Build(s *Set) (*plan.Control, []Fault) {
 		}
 	}
 	b.idle()
-	slices.SortStableFunc(b.faults, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
+	sort.SliceStable(b.faults, func(i, j int) bool { // smaller than slices.SortStableFunc
+		x, y := &b.faults[i], &b.faults[j]
+		return x.Type < y.Type || x.Type == y.Type && x.Name < y.Name
 	})
 	return b.control, b.faults
 }
