@@ -87,12 +87,6 @@ type listening struct {
 	place
 }
 
-// ending is how TLS ends.
-type ending struct {
-	config config.ServerTLS
-	keys   *certs.Server
-}
-
 // listener adds the listeners that a listener becomes: one for each of its addresses.
 func (b *builder) listener(name string, l *Listener) error {
 	if l.ready != nil {
@@ -155,7 +149,7 @@ func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*c
 			r.Backend = some
 		}
 		if ch := r.chain; ch != nil && ch.tls != nil {
-			e, err := b.ending(ch)
+			e, err := b.ending(l, ch)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -181,20 +175,23 @@ func (b *builder) clusters() []string {
 }
 
 // ending makes what ends TLS for a chain.
-func (b *builder) ending(ch *chain) (*ending, error) {
+func (b *builder) ending(l *Listener, ch *chain) (*ending, error) {
 	if e := b.keys[ch.tls]; e != nil {
 		return e, nil
 	}
-	settings, keys, err := ch.tls.build(b.set, ch.sans)
+	before, _ := l.made.Load(ch.tls)
+	was, _ := before.(*ending)
+	made, err := ch.tls.ending(b.set, ch.sans, was)
 	if err != nil {
 		return nil, err
 	}
+	l.made.Store(ch.tls, made)
+	e := *made
 	if ch.handshake > 0 {
-		settings.HandshakeTimeout = ch.handshake
+		e.config.HandshakeTimeout = ch.handshake
 	}
-	e := &ending{settings, keys}
-	b.keys[ch.tls] = e
-	return e, nil
+	b.keys[ch.tls] = &e
+	return &e, nil
 }
 
 // free reports which other listener, if any, has an address already.
