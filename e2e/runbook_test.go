@@ -29,6 +29,7 @@ func TestRunbook(t *testing.T) {
 metrics: 127.0.0.1:0
 admin: {address: 'unix://`+dir+`/admin.sock'}
 access_log: {path: `+dir+`/access.log}
+xds: {servers: ['http://127.0.0.1:1'], initial_fetch_timeout: 1ms}
 listeners:
   - {name: LISTENER, address: 'tcp://127.0.0.1:0', backend: BACKEND, tls: {certificates: [{cert: '`+
 		a.issue("proxy", "proxy.test")+`'}]}}
