@@ -4,7 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -140,12 +140,7 @@ func (p envoyProcess) Stats() (all []dropin.Stat) {
 	add("listener_manager.workers_started", 1)
 	p.pushes(add)
 	p.connections(add)
-	slices.SortFunc(all, func(a, b dropin.Stat) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name }) // smaller than slices.SortFunc
 	return all
 }
 

@@ -121,13 +121,15 @@ type service struct {
 }
 
 type podSpec struct {
-	Containers []container
-	Volumes    []struct {
+	ServiceAccountName string
+	Containers         []container
+	Volumes            []struct {
 		Name   string
 		Secret *struct {
 			SecretName string
 			Items      []item
 		}
+		Projected *struct{ Sources []projection }
 		ConfigMap *struct {
 			Name  string
 			Items []item
@@ -136,6 +138,14 @@ type podSpec struct {
 }
 
 type item struct{ Key, Path string }
+
+// projection is a part of a volume: a token of the Pod's service account.
+type projection struct {
+	ServiceAccountToken *struct {
+		Audience, Path    string
+		ExpirationSeconds int
+	}
+}
 
 type container struct {
 	Name, Image   string

@@ -97,6 +97,8 @@ func (n *node) volumes(ctx context.Context, p *pod) (map[string]string, error) {
 			err = n.fill(ctx, dir, base+"/secrets/"+v.Secret.SecretName, v.Secret.Items, true)
 		case v.ConfigMap != nil:
 			err = n.fill(ctx, dir, base+"/configmaps/"+v.ConfigMap.Name, v.ConfigMap.Items, false)
+		case v.Projected != nil:
+			err = n.project(ctx, dir, base+"/serviceaccounts/"+p.spec.ServiceAccountName, v.Projected.Sources)
 		}
 		if err != nil {
 			return nil, err
@@ -129,6 +131,25 @@ func (n *node) fill(ctx context.Context, dir, path string, items []item, secret 
 			}
 		}
 		if err := os.WriteFile(filepath.Join(dir, it.Path), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// project writes tokens of a service account. They are not renewed.
+func (n *node) project(ctx context.Context, dir, account string, sources []projection) error {
+	for _, s := range sources {
+		token := s.ServiceAccountToken
+		if token == nil {
+			continue
+		}
+		var answer struct{ Status struct{ Token string } }
+		request := object{"spec": object{"audiences": []string{token.Audience}, "expirationSeconds": 24 * 3600}}
+		if err := n.api.do(ctx, http.MethodPost, account+"/token", "application/json", request, &answer); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, token.Path), []byte(answer.Status.Token), 0o644); err != nil {
 			return err
 		}
 	}

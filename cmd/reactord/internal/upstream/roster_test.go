@@ -135,6 +135,19 @@ func TestRosterFollowsStates(t *testing.T) {
 		if len(all) != 5 || len(used(b)) != 60 {
 			t.Errorf("%d servers are checked and %d are used, want 5 and 60", len(all), len(used(b)))
 		}
+		// One that takes the place of another, and goes down as well, is not up because the other one is back.
+		say(Down, all[0])
+		more := r.monitored(b)
+		other := more[slices.IndexFunc(more, func(s *Server) bool { return !slices.Contains(all, s) })]
+		say(Down, other)
+		say(Up, all[0])
+		if now := r.monitored(b); len(now) != 6 || !slices.Contains(now, other) || other.State() != Down {
+			t.Errorf("%d servers are checked, want 6, and %v is %v", len(now), other.Address, other.State())
+		}
+		say(Up, other)
+		if now := r.monitored(b); !slices.Equal(now, all) {
+			t.Errorf("%d servers are checked, want the same 5 as before", len(now))
+		}
 		r.commit(settings(0, 0))
 		within("without a subset", 60)
 		r.commit(settings(60, 0))

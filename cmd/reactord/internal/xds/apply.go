@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -265,6 +266,6 @@ func (c *Client) ready(chosen *choice) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b ReadyListener) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name }) // smaller than slices.SortFunc
 	c.cfg.Ready(all)
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -250,12 +251,7 @@ func (l *Listeners) Addrs() (all []net.Addr) {
 	for _, s := range l.open {
 		all = append(all, s.listener.Addr())
 	}
-	slices.SortFunc(all, func(a, b net.Addr) int {
-		if a.String() < b.String() {
-			return -1
-		}
-		return 1
-	})
+	sort.Slice(all, func(i, j int) bool { return all[i].String() < all[j].String() }) // smaller than slices.SortFunc
 	return all
 }
 

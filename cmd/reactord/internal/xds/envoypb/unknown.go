@@ -2,9 +2,8 @@ package envoypb
 
 import (
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -58,7 +57,7 @@ func walk(m protoreflect.Message, path string, visit func(path string, m protore
 		}
 		return true
 	})
-	slices.SortFunc(set, func(a, b protoreflect.FieldDescriptor) int { return int(a.Number() - b.Number()) })
+	sort.Slice(set, func(i, j int) bool { return set[i].Number() < set[j].Number() }) // smaller than slices.SortFunc
 	for _, fd := range set {
 		name, value := join(path, string(fd.Name())), m.Get(fd)
 		switch {
@@ -68,7 +67,7 @@ func walk(m protoreflect.Message, path string, visit func(path string, m protore
 				keys = append(keys, key)
 				return true
 			})
-			slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
+			sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
 			for _, key := range keys {
 				walk(value.Map().Get(key).Message(), fmt.Sprintf("%s[%q]", name, key.String()), visit)
 			}

@@ -160,3 +160,34 @@ func TestIntentions(t *testing.T) {
 		t.Errorf("became\n%s", got)
 	}
 }
+
+// TestKeysAreReadOnce has keys read again only if they are others, and a listener the same before and after.
+func TestKeysAreReadOnce(t *testing.T) {
+	s, same := newSet(), newSet()
+	for _, r := range recordings(t) {
+		if slices.Contains(r.Recordings, "eg-basic-delta") {
+			for _, of := range []*Set{s, same} {
+				if _, err := of.add(r.Type, r.Name, r.Body); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	const term, secret = "default/l4/term", "default/term-cert"
+	first, _ := Build(s)
+	second, _ := Build(s)
+	if a, b := first.RouteKeys[term][0], second.RouteKeys[term][0]; a == nil || a != b {
+		t.Error("the same secret was read twice")
+	}
+	if !s.Listeners[term].Same(same.Listeners[term]) {
+		t.Error("a listener that is in force differs from one that is not")
+	}
+	other := *s.Secrets[secret]
+	pair := *other.pair
+	pair.cert.text += "\n"
+	other.pair = &pair
+	s.Secrets[secret] = &other
+	if third, _ := Build(s); third.RouteKeys[term][0] == first.RouteKeys[term][0] {
+		t.Error("another secret was not read")
+	}
+}

@@ -127,12 +127,12 @@ func TestEndpointFields(t *testing.T) {
 // TestAssignmentFields has each other field of an assignment do what it says, or refused.
 func TestAssignmentFields(t *testing.T) {
 	for fields, want := range map[string]string{
-		`"policy":{"overprovisioning_factor":140}`:                                         "",
-		`"policy":{"overprovisioning_factor":100}`:                                         "policy.overprovisioning_factor: 100: it is always 140",
+		`"policy":{"overprovisioning_factor":140}`:                          "",
+		`"policy":{"overprovisioning_factor":100}`:                          "policy.overprovisioning_factor: 100: it is always 140",
 		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":0}}]}`: "",
 		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":5}}]}`: "policy.drop_overloads[0]: connections are not dropped",
-		`"policy":{"endpoint_stale_after":"5s"}`:                                           "policy.endpoint_stale_after: endpoints stay",
-		`"cluster_name":"d"`:                                                               `cluster_name: "d" is sent as "c"`,
+		`"policy":{"endpoint_stale_after":"5s"}`:                            "policy.endpoint_stale_after: endpoints stay",
+		`"cluster_name":"d"`:                                                `cluster_name: "d" is sent as "c"`,
 	} {
 		text := `{"cluster_name":"c",` + fields + `}`
 		if strings.Contains(fields, "cluster_name") {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -23,6 +24,8 @@ type Listener struct {
 	datagram *datagram       // of UDP
 	buffer   int             // bytes that a connection may keep; 0: it does not say
 	ready    *ready          // it is for readiness; else nil
+
+	made *sync.Map // by *serverTLS: the *ending that it became last
 }
 
 // ready is where a control plane expects to be told whether the proxy is ready.
@@ -57,7 +60,7 @@ func DecodeListener(name string, body []byte) (*Listener, error) {
 	if l := readyListener(r, m); l != nil {
 		return l, r.failed()
 	}
-	l := &Listener{config: config.NewListener()}
+	l := &Listener{config: config.NewListener(), made: &sync.Map{}}
 	l.read(r, m)
 	if err := r.failed(); err != nil {
 		return nil, err
@@ -235,7 +238,14 @@ func (l *Listener) Secrets() []string {
 }
 
 // Same reports whether both say the same, as far as it is honoured.
-func (l *Listener) Same(other *Listener) bool { return reflect.DeepEqual(l, other) }
+func (l *Listener) Same(other *Listener) bool {
+	if l == nil || other == nil {
+		return l == other
+	}
+	a, b := *l, *other
+	a.made, b.made = nil, nil
+	return reflect.DeepEqual(a, b)
+}
 
 // Ready is where and at which path of HTTP the control plane asks whether the proxy is ready. ok: that is all that the
 // listener is for. Then it is no listener of the plan: readiness is to be answered there.

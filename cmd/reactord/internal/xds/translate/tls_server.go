@@ -3,6 +3,9 @@ package translate
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -74,19 +77,55 @@ func (t *serverTLS) ticketKeys(s *Set) (*file, error) {
 // clientAuth reports whether a client needs a certificate.
 func (t *serverTLS) clientAuth() bool { return t.require }
 
-// build makes the settings and what they hold. sans are names of clients in the form of [config.ServerTLS.ClientSANs],
-// one of which a certificate must have beside one of the context's own; empty: every client will do.
-func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Server, error) {
-	c, f := config.NewListener().TLS, files{}
+// ending is how TLS ends: settings, and what they hold, which takes long to read.
+type ending struct {
+	config config.ServerTLS
+	files  files // that are in memory
+	keys   *certs.Server
+}
+
+// ending makes the settings and what they hold, or takes those before, which may be nil, if they are of the same. Files
+// of the file system are always read. sans are names of clients in the form of [config.ServerTLS.ClientSANs], one of
+// which a certificate must have beside one of the context's own; empty: every client will do.
+func (t *serverTLS) ending(s *Set, sans []string, before *ending) (*ending, error) {
+	c, f, err := t.settings(s, sans)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil && f.hold(&c) && reflect.DeepEqual(before.config, c) && maps.Equal(before.files, f) {
+		return before, nil
+	}
+	keys, found := certs.LoadServer(&c, f.read)
+	if err := problems(found); err != nil {
+		return nil, err
+	}
+	return &ending{c, f, keys}, nil
+}
+
+// hold reports whether all files of the settings are in memory.
+func (f files) hold(c *config.ServerTLS) bool {
+	paths := []string{c.ClientCA, c.ClientCRL, c.TicketKeys}
+	for _, one := range c.Certificates {
+		paths = append(paths, one.Cert, one.Key, one.OCSP)
+	}
+	return !slices.ContainsFunc(paths, func(path string) bool {
+		_, known := f[path]
+		return path != "" && !known
+	})
+}
+
+// settings makes the settings, with the files that are in memory.
+func (t *serverTLS) settings(s *Set, sans []string) (c config.ServerTLS, f files, err error) {
+	c, f = config.NewListener().TLS, files{}
 	c.MinVersion, c.MaxVersion, c.Ciphers, c.Curves, c.ALPN = t.minVersion, t.maxVersion, t.ciphers, t.curves, t.alpn
 	c.Tickets = t.tickets
 	pairs, v, err := t.resolve(s)
 	if err != nil {
-		return c, nil, err
+		return c, f, err
 	}
 	tickets, err := t.ticketKeys(s)
 	if err != nil {
-		return c, nil, err
+		return c, f, err
 	}
 	if tickets != nil {
 		c.TicketKeys = f.add(*tickets)
@@ -101,13 +140,12 @@ func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Serve
 		}
 		c.ClientCA, c.ClientCRL = f.add(v.ca), f.add(v.crl)
 		if c.ClientSANs, err = narrower(v.sans, sans); err != nil {
-			return c, nil, err
+			return c, f, err
 		}
 	case v != nil && len(v.sans) > 0:
-		return c, nil, errors.New(untrusted)
+		return c, f, errors.New(untrusted)
 	case t.require || len(sans) > 0:
-		return c, nil, errors.New("clients need a certificate, and there are no authorities: write trusted_ca")
+		return c, f, errors.New("clients need a certificate, and there are no authorities: write trusted_ca")
 	}
-	keys, found := certs.LoadServer(&c, f.read)
-	return c, keys, problems(found)
+	return c, f, nil
 }

@@ -569,3 +569,12 @@ func handshake(t testing.TB, server, client *tls.Config) error {
 	_, err = s.Read(make([]byte, 1))
 	return err
 }
+
+// build is the settings of t and what they hold.
+func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Server, error) {
+	e, err := t.ending(s, sans, nil)
+	if err != nil {
+		return config.ServerTLS{}, nil, err
+	}
+	return e.config, e.keys, nil
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -65,8 +66,9 @@ func Build(s *Set) (*plan.Control, []Fault) {
 		}
 	}
 	b.idle()
-	slices.SortStableFunc(b.faults, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
+	sort.SliceStable(b.faults, func(i, j int) bool { // smaller than slices.SortStableFunc
+		x, y := &b.faults[i], &b.faults[j]
+		return x.Type < y.Type || x.Type == y.Type && x.Name < y.Name
 	})
 	return b.control, b.faults
 }
@@ -85,12 +87,6 @@ type builder struct {
 type listening struct {
 	listener string
 	place
-}
-
-// ending is how TLS ends.
-type ending struct {
-	config config.ServerTLS
-	keys   *certs.Server
 }
 
 // listener adds the listeners that a listener becomes: one for each of its addresses.
@@ -155,7 +151,7 @@ func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*c
 			r.Backend = some
 		}
 		if ch := r.chain; ch != nil && ch.tls != nil {
-			e, err := b.ending(ch)
+			e, err := b.ending(l, ch)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -181,20 +177,23 @@ func (b *builder) clusters() []string {
 }
 
 // ending makes what ends TLS for a chain.
-func (b *builder) ending(ch *chain) (*ending, error) {
+func (b *builder) ending(l *Listener, ch *chain) (*ending, error) {
 	if e := b.keys[ch.tls]; e != nil {
 		return e, nil
 	}
-	settings, keys, err := ch.tls.build(b.set, ch.sans)
+	before, _ := l.made.Load(ch.tls)
+	was, _ := before.(*ending)
+	made, err := ch.tls.ending(b.set, ch.sans, was)
 	if err != nil {
 		return nil, err
 	}
+	l.made.Store(ch.tls, made)
+	e := *made
 	if ch.handshake > 0 {
-		settings.HandshakeTimeout = ch.handshake
+		e.config.HandshakeTimeout = ch.handshake
 	}
-	e := &ending{settings, keys}
-	b.keys[ch.tls] = e
-	return e, nil
+	b.keys[ch.tls] = &e
+	return &e, nil
 }
 
 // free reports which other listener, if any, has an address already.
