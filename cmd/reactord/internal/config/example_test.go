@@ -15,6 +15,7 @@ const (
 	exampleFile       = "../../example.yaml"
 	documentationFile = "../../../../docs/configuration.md"
 	operatingFile     = "../../../../docs/operating.md"
+	fleetFile         = "../../../../docs/fleet.md"
 )
 
 func example(t *testing.T) []byte {
@@ -104,7 +105,7 @@ func TestExamples(t *testing.T) {
 
 // In the documentation there are short pieces, too.
 func TestConfigurationsInTheDocumentation(t *testing.T) {
-	for _, file := range []string{documentationFile, operatingFile} {
+	for _, file := range []string{documentationFile, operatingFile, fleetFile} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -115,6 +116,11 @@ func TestConfigurationsInTheDocumentation(t *testing.T) {
 		}
 		for _, block := range blocks {
 			text, _, _ := strings.Cut(block, "```")
+			indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+			text = strings.ReplaceAll("\n"+text, "\n"+indent, "\n") // it may be in a list
+			if strings.Contains(text, "\napiVersion:") {
+				continue // it is for Kubernetes
+			}
 			if !strings.Contains(text, "listeners:") { // it is about something else
 				text += valid
 			}
