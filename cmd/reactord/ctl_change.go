@@ -172,6 +172,10 @@ func showDrain(w *bufio.Writer, d *admin.Drain) {
 		fmt.Fprintf(w, "not draining, %d connections\n", d.Connections)
 		return
 	}
+	if d.Held {
+		fmt.Fprintf(w, "not ready for %s, %d connections; nothing ends\n", humanTime(d.Elapsed), d.Connections)
+		return
+	}
 	fmt.Fprintf(w, "draining for %s, %d connections, %s left\n", humanTime(d.Elapsed), d.Connections, humanTime(d.Left))
 }
 

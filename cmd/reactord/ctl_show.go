@@ -47,7 +47,9 @@ func showStatus(w *bufio.Writer, s *admin.Status) {
 			line("", "%s", e)
 		}
 	}
-	if d := s.Drain; d != nil {
+	if d := s.Drain; d != nil && d.Held {
+		line("not ready", "for %s; nothing ends", humanTime(d.Elapsed))
+	} else if d != nil {
 		line("drain", "for %s, %s left", humanTime(d.Elapsed), humanTime(d.Left))
 	}
 }

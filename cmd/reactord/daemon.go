@@ -47,6 +47,7 @@ type daemon struct {
 	slow        admin.SlowTurns
 	withdrawals chan withdrawal           // requests to drain, and to undo it
 	drainBegan  atomic.Pointer[time.Time] // nil: there is no drain
+	held        atomic.Bool               // it is not ready, and nothing ends until it drains
 	planned     atomic.Pointer[time.Time] // when the plan in force came into force
 	hash        atomic.Pointer[string]    // of the configuration in force
 	changes     atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none
@@ -119,7 +120,9 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		return nil, d.undo(err)
 	}
 	if d.admin != nil {
-		d.admin.SetReady(!conf.first.Config.XDS.Enabled())
+		if conf.first.Config.XDS.Enabled() {
+			d.admin.SetUnready("starting: the control plane has not said anything yet")
+		}
 		d.admin.Serve(d.metricsHandler())
 	}
 	d.announce()
@@ -134,8 +137,8 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	d.serves()
 	d.enter(serving)
-	if d.admin != nil {
-		d.admin.SetReady(phase(d.phase.Load()) <= reloading)
+	if d.admin != nil && phase(d.phase.Load()) <= reloading {
+		d.admin.SetReady()
 	}
 	return d, nil
 }

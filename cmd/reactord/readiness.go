@@ -34,6 +34,7 @@ func (d *daemon) request(w withdrawal) error {
 		}
 		d.restore()
 	} else {
+		d.held.Store(w.kind == hold)
 		d.withdraw()
 	}
 	select {
@@ -50,7 +51,7 @@ func (d *daemon) withdraw() {
 	d.drainBegan.CompareAndSwap(nil, &now)
 	d.enter(unready)
 	if d.admin != nil {
-		d.admin.SetReady(false)
+		d.admin.SetUnready("draining")
 	}
 }
 
@@ -61,7 +62,7 @@ func (d *daemon) restore() {
 	}
 	d.drainBegan.Store(nil)
 	if d.admin != nil {
-		d.admin.SetReady(true)
+		d.admin.SetReady()
 	}
 }
 

@@ -4,7 +4,7 @@
 //
 //	GET /metrics  the answer of the handler that [Server.Serve] is given
 //	GET /livez    200 while the process answers: restart the process if this fails
-//	GET /readyz   200 while new connections are accepted, 503 after [Server.SetReady](false): send none
+//	GET /readyz   200 while new connections are accepted, 503 after [Server.SetUnready]: send none
 //	GET /         a page with links to these
 //
 // [Listen] takes the address. Requests are answered from [Server.Serve] on: a process that is still starting is neither

@@ -15,7 +15,7 @@ import (
 // goroutine, but only one at a time.
 type Server struct {
 	server
-	unready atomic.Bool
+	unready atomic.Pointer[string] // why; nil: it is ready
 }
 
 // Listen takes the address, in the form of [net.Listen], so that its errors are known early. Clients wait until
@@ -34,16 +34,19 @@ func (s *Server) Serve(metrics http.Handler) { s.serve(s.routes(metrics)) }
 // Addr is the address that s listens on.
 func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// SetReady says whether /readyz answers that new connections may be sent. At first it does.
-func (s *Server) SetReady(ready bool) { s.unready.Store(!ready) }
+// SetReady makes /readyz answer that new connections may be sent, as it does at first.
+func (s *Server) SetReady() { s.unready.Store(nil) }
+
+// SetUnready makes it answer that they may not, and why.
+func (s *Server) SetUnready(why string) { s.unready.Store(&why) }
 
 func (s *Server) routes(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s.unready.Load() {
-			answer(w, http.StatusServiceUnavailable, "draining")
+		if why := s.unready.Load(); why != nil {
+			answer(w, http.StatusServiceUnavailable, *why)
 			return
 		}
 		answer(w, http.StatusOK, "ready")

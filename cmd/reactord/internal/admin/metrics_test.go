@@ -75,14 +75,14 @@ func TestReadiness(t *testing.T) {
 	if code, _, body := request(t, "GET", url+"/readyz"); code != 200 || body != "ready\n" {
 		t.Errorf("before a drain: %d %q", code, body)
 	}
-	s.SetReady(false)
+	s.SetUnready("draining")
 	if code, _, body := request(t, "GET", url+"/readyz"); code != 503 || body != "draining\n" {
 		t.Errorf("in a drain: %d %q", code, body)
 	}
 	if code, _, _ := request(t, "GET", url+"/livez"); code != 200 {
 		t.Errorf("not alive in a drain: %d", code)
 	}
-	s.SetReady(true)
+	s.SetReady()
 	if code, _, body := request(t, "GET", url+"/readyz"); code != 200 || body != "ready\n" {
 		t.Errorf("after a drain that was undone: %d %q", code, body)
 	}

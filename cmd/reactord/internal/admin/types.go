@@ -338,8 +338,9 @@ type DrainQuery struct {
 // Drain is the progress of a drain.
 type Drain struct {
 	Phase       string  `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"There is a drain from unready on."`
-	Elapsed     Seconds `json:"elapsed_seconds" doc:"For how long the process has been draining."`
-	Left        Seconds `json:"left_seconds" doc:"In what time the remaining connections are reset."`
+	Held        bool    `json:"held" doc:"The process is not ready, and nothing ends until it drains."`
+	Elapsed     Seconds `json:"elapsed_seconds" doc:"For how long the process has been draining, or not been ready."`
+	Left        Seconds `json:"left_seconds" doc:"In what time the remaining connections are reset; 0 while it is held."`
 	Connections int     `json:"connections" doc:"Open connections."`
 }
 

@@ -49,6 +49,7 @@ func (c *Client) plan(ctx context.Context) {
 // settles notes whether what was received first is in force, or has had the time for it. It is called with the lock.
 func (c *Client) settles(now time.Time) {
 	if c.settled || c.machine.Missing(ads.Listener) != nil {
+		c.settleAt = time.Time{}
 		return
 	}
 	warming := false

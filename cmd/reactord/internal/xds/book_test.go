@@ -104,7 +104,16 @@ func (w *word) update() *ads.Update {
 }
 
 // wakes has the plan follow if it is time to.
-func (d *desk) wakes() { d.tick(d.t.Context()) }
+func (d *desk) wakes() {
+	d.t.Helper()
+	d.tick(d.t.Context())
+	if now := time.Now(); d.wait(now) == 0 {
+		d.tick(d.t.Context())
+		if d.wait(now) == 0 {
+			d.t.Error("it has nothing to wait for, and does nothing: it would spin")
+		}
+	}
+}
 
 func (d *desk) state(k kind, name string) (State, string) {
 	d.t.Helper()
@@ -344,6 +353,14 @@ func TestSettled(t *testing.T) {
 		d.wakes()
 		if !settled(d) {
 			t.Error("it waits for ever")
+		}
+		d = newDesk(t, Settings{})
+		d.hears(word{listeners, "web", toyListener(80, "a")})
+		d.isSettled() // as after initial_fetch_timeout
+		time.Sleep(warmTimeout)
+		d.wakes()
+		if d.wait(time.Now()) == 0 {
+			t.Error("it does not wait for anything, and does nothing")
 		}
 	})
 }
