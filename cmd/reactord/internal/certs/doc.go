@@ -30,6 +30,7 @@
 //	verify.go    which certificates of peers are good
 //	revoked.go   lists of revoked certificates
 //	sans.go      names that a peer's certificate must have
+//	denied.go    names that a client's certificate must not have
 //	staple.go    OCSP responses
 //	tickets.go   the keys of session tickets
 //	versions.go  names of versions and cipher suites

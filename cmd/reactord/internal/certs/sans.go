@@ -25,25 +25,30 @@ type san struct {
 // newSANs reads names that the configuration has checked.
 func newSANs(texts []string) (all sans) {
 	for _, text := range texts {
-		s, err := config.ParseSAN(text)
-		if err != nil {
-			continue
+		if s, err := config.ParseSAN(text); err == nil {
+			all = append(all, newSAN(s))
 		}
-		one := san{SAN: s}
-		if s.Match == "regex" {
-			one.pattern = regexp.MustCompile(s.Pattern())
-		}
-		all = append(all, one)
 	}
 	return all
 }
 
+func newSAN(s config.SAN) san {
+	one := san{SAN: s}
+	if s.Match == "regex" {
+		one.pattern = regexp.MustCompile(s.Pattern())
+	}
+	return one
+}
+
 // match reports whether a certificate has one of the names.
 func (all sans) match(c *x509.Certificate) bool {
-	return slices.ContainsFunc(all, func(s san) bool {
-		return s.Kind == config.AnySAN || slices.ContainsFunc(namesOfKind(c, s.Kind), func(name string) bool {
-			return matches(s, name)
-		})
+	return slices.ContainsFunc(all, func(s san) bool { return s.of(c) })
+}
+
+// of reports whether a certificate has the name.
+func (s san) of(c *x509.Certificate) bool {
+	return s.Kind == config.AnySAN || slices.ContainsFunc(namesOfKind(c, s.Kind), func(name string) bool {
+		return matches(s, name)
 	})
 }
 

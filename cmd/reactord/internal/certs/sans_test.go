@@ -194,3 +194,38 @@ func TestRead(t *testing.T) {
 		t.Errorf("%+v", problems)
 	}
 }
+
+// A client's certificate must not have a name that is denied, when its session is resumed neither.
+func TestClientsDenied(t *testing.T) {
+	a := certstest.New(t)
+	s := settings(issue(a, "cert", newKey(t), time.Hour, "a.test"))
+	s.ClientCA, s.ClientAuth = a.File, "require"
+	pair := a.Pair(a.Issue("client", newKey(t), time.Hour, "spiffe://a.test/client"))
+	client := &tls.Config{RootCAs: a.Pool, ServerName: "a.test", Certificates: []tls.Certificate{pair},
+		ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+	tickets, first := NewTickets(nil), mustLoad(t, s)
+	serve := func(denied ...string) *tls.Config {
+		s.DenySANs = denied
+		keys := mustLoad(t, s)
+		if keys.Same(first) != (len(denied) == 0) {
+			t.Errorf("%v: the fingerprint is wrong", denied)
+		}
+		c := keys.Config(s)
+		tickets.Serve(first, c) // the tickets stay good
+		return c
+	}
+	connect(t, serve(), client)
+	if !connect(t, serve("uri:spiffe://a.test/other"), client) {
+		t.Error("the session is not resumed")
+	}
+	if !connect(t, serve("except uri:spiffe://a.test/client", "any"), client) {
+		t.Error("an exception is refused")
+	}
+	denied := serve("uri-prefix:spiffe://a.test/")
+	for range 2 { // with a session, and without
+		if err, _ := handshake(t, denied, client); err == nil || !strings.Contains(err.Error(), "is denied") {
+			t.Error(err)
+		}
+		client.ClientSessionCache = nil
+	}
+}

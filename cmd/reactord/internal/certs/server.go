@@ -26,7 +26,7 @@ func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	if len(s.Certificates) == 0 {
 		return nil, nil
 	}
-	r, out := newReader(read), &Server{clientsAre: peers{names: newSANs(s.ClientSANs)}}
+	r, out := newReader(read), &Server{clientsAre: peers{names: newSANs(s.ClientSANs), denied: newDenied(s.DenySANs)}}
 	for i, c := range s.Certificates {
 		at := fmt.Sprintf("certificates[%d]", i)
 		pair := r.pair(at+".cert", c.Cert, at+".key", c.Key)
@@ -46,7 +46,7 @@ func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	if r.failed() {
 		return nil, r.problems
 	}
-	fmt.Fprintln(r.sum, out.clientsAre.names)
+	fmt.Fprintln(r.sum, out.clientsAre.names, out.clientsAre.denied)
 	out.fingerprint = r.fingerprint()
 	return out, r.problems
 }

@@ -9,6 +9,7 @@ import (
 // peers is which certificates of the other side are good, beyond what crypto/tls verifies by itself.
 type peers struct {
 	names   sans
+	denied  denied
 	revoked revoked
 }
 
@@ -38,13 +39,16 @@ func (p *peers) clients(state tls.ConnectionState) error {
 }
 
 // any reports whether there is anything to verify.
-func (p *peers) any() bool { return len(p.names) > 0 || p.revoked != nil }
+func (p *peers) any() bool { return len(p.names) > 0 || len(p.denied) > 0 || p.revoked != nil }
 
 func (p *peers) verify(leaf *x509.Certificate, chains [][]*x509.Certificate) error {
 	if len(p.names) > 0 {
 		if err := p.names.verify(leaf); err != nil {
 			return err
 		}
+	}
+	if err := p.denied.verify(leaf); err != nil {
+		return err
 	}
 	return p.revoked.check(chains)
 }

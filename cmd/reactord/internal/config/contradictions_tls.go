@@ -15,7 +15,8 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	case len(t.Certificates) == 0:
 		v.without(at, "there is no TLS without certificates: write certificates, too", []isSet{
 			{"client_auth", t.ClientAuth != d.ClientAuth}, {"client_ca", t.ClientCA != ""},
-			{"client_crl", t.ClientCRL != ""}, {"client_sans", len(t.ClientSANs) != 0}, {"ticket_keys", t.TicketKeys != ""},
+			{"client_crl", t.ClientCRL != ""}, {"client_sans", len(t.ClientSANs) != 0},
+			{"deny_sans", len(t.DenySANs) != 0}, {"ticket_keys", t.TicketKeys != ""},
 			{"ciphers", len(t.Ciphers) != 0},
 			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
 		})
@@ -27,6 +28,12 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	}
 	if t.ClientAuth == "none" && len(t.Certificates) > 0 && len(t.ClientSANs) > 0 {
 		v.add(at.of("client_sans"), "client_sans has no effect with client_auth: none: write request or require")
+	}
+	if t.ClientAuth == "none" && len(t.Certificates) > 0 && len(t.DenySANs) > 0 {
+		v.add(at.of("deny_sans"), "deny_sans has no effect with client_auth: none: write request or require")
+	}
+	if n := len(t.DenySANs); n > 0 && strings.HasPrefix(t.DenySANs[n-1], ExceptSAN) {
+		v.add(at.of("deny_sans"), "nothing is denied after the last exception: write a name after it")
 	}
 	if t.ClientCRL != "" && t.ClientCA == "" && len(t.Certificates) > 0 {
 		v.add(at.of("client_crl"), "client_crl is of the authorities of client_ca: write it, too")

@@ -142,6 +142,7 @@ var rules = map[string]rule{
 	"ServerTLS.ClientCA":         filePath,
 	"ServerTLS.ClientCRL":        filePath,
 	"ServerTLS.ClientSANs":       {form: isSAN},
+	"ServerTLS.DenySANs":         {form: isDeniedSAN},
 	"ServerTLS.TicketKeys":       filePath,
 	"ServerTLS.HandshakeTimeout": timeout,
 	"Certificate.Cert":           {needed: "no certificate: write the path of its file, in PEM", form: isPath},

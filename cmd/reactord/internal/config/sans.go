@@ -11,6 +11,9 @@ import (
 // AnySAN is the entry of [ClientTLS.SANs] that every certificate has.
 const AnySAN = "any"
 
+// ExceptSAN begins an entry of [ServerTLS.DenySANs] whose name is not denied by the entries after it.
+const ExceptSAN = "except "
+
 // The kinds of a [SAN], and how its value is compared.
 var (
 	sanKinds   = []string{"dns", "uri", "ip", "email"}
@@ -56,6 +59,13 @@ func ParseSAN(text string) (SAN, error) {
 	return s, nil
 }
 
+// ParseDeniedSAN reads an entry of [ServerTLS.DenySANs].
+func ParseDeniedSAN(text string) (s SAN, except bool, err error) {
+	text, except = strings.CutPrefix(text, ExceptSAN)
+	s, err = ParseSAN(text)
+	return s, except, err
+}
+
 // Pattern is the regular expression of a SAN whose Match is "regex". A name must be like it as a whole.
 func (s SAN) Pattern() string { return "^(?:" + s.Value + ")$" }
 
@@ -76,3 +86,5 @@ func isSAN(text string) string {
 	}
 	return ""
 }
+
+func isDeniedSAN(text string) string { return isSAN(strings.TrimPrefix(text, ExceptSAN)) }

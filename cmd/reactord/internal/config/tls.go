@@ -28,6 +28,10 @@ type ServerTLS struct {
 	// ClientSANs are names, one of which a client's certificate must have, in the form of [ClientTLS.SANs]. Empty
 	// (default): every certificate of these authorities will do.
 	ClientSANs []string
+	// DenySANs are names that a client's certificate must not have, in the form of [ClientTLS.SANs]. A name with
+	// "except " before it excepts certificates that have it from the names after it: the first name that a certificate
+	// has decides. They count beside ClientSANs. Empty (default): no name is denied.
+	DenySANs []string
 	// ClientCRL is a file with lists of revoked certificates, in PEM. Each authority of a chain needs one that has
 	// not expired. Empty (default): no certificate is revoked.
 	ClientCRL string

@@ -154,7 +154,7 @@ func TestIntentions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Listeners[r.Name].chains[0].sans = l.chains[0].sans
+		s.Listeners[r.Name].chains[0].named = l.chains[0].named
 	}
 	if got := s.built(t); !strings.Contains(got, "TLS.ClientSANs=[uri-regex:"+pattern+"]") {
 		t.Errorf("became\n%s", got)

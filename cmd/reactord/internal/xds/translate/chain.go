@@ -20,7 +20,7 @@ type chain struct {
 	match match
 	route config.Route // without conditions
 	tls   *serverTLS   // nil: TLS does not end here
-	sans  []string     // names, one of which a client's certificate must have; empty: every client will do
+	named named        // which names of clients are allowed
 	bySNI bool         // the name of the server is the name of the cluster, and route has none
 	use   use          // what it wants of its backends
 	// handshake is how long a TLS handshake may take; 0: it does not say.

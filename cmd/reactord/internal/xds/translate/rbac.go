@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/rbacpb"
@@ -14,8 +13,8 @@ import (
 )
 
 // rbac reads the network filter rbac: who may take the connections of a chain. Rules that depend on addresses of
-// clients become networks of the route. Rules that allow names in certificates of clients become names that its TLS
-// asks for. What depends on both, or denies names, cannot be told by a route.
+// clients become networks of the route. Rules about names in certificates of clients become names that its TLS
+// asks for or refuses. What depends on both cannot be told by a route.
 func (c *chainReader) rbac(r reading, m *listenerpb.RBAC, ch *chain) {
 	who := clients{addresses: always(true)}
 	judge := &judge{chainReader: c, chain: ch}
@@ -27,14 +26,13 @@ func (c *chainReader) rbac(r reading, m *listenerpb.RBAC, ch *chain) {
 	case m.GetRules() != nil:
 		who = judge.rules(r.at("rules"), m.GetRules())
 	}
-	if who.names != nil {
+	if who.any() {
 		switch {
-		case ch.sans != nil:
+		case !ch.named.add(who.named):
 			r.refuse("another rbac asks for names of clients already")
 		case ch.tls == nil || !ch.tls.clientAuth():
 			r.refuse("it asks for names of clients, and the chain's TLS does not require a certificate of them")
 		}
-		ch.sans = who.names
 	}
 	if ch.who != nil {
 		who.addresses = allOf{ch.who, who.addresses}
@@ -47,10 +45,10 @@ func (c *chainReader) rbac(r reading, m *listenerpb.RBAC, ch *chain) {
 	ch.route.Allow, ch.route.Deny = prefixes(allow), prefixes(deny)
 }
 
-// clients is who may connect: of these addresses, with a certificate that has one of these names, unless that is nil.
+// clients is who may connect: of these addresses, with a certificate of these names.
 type clients struct {
 	addresses addresses
-	names     []string
+	named
 }
 
 // judge reads what decides about the clients of a chain.
@@ -142,33 +140,20 @@ func (j *judge) direct(r reading) {
 	r.only(!j.proxy, "with proxy_protocol, the address that counts is the one in the header")
 }
 
-// rules reads policies.
+// rules reads policies. What refuses one that denies says what that means: people rely on it.
 func (j *judge) rules(r reading, m *rbacpb.RBAC) clients {
-	var by anyOf
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(m.GetPolicies())) {
-		r, p := r.at("policies[%q]", name), m.GetPolicies()[name]
-		if !j.permissions(r.at("permissions"), p.GetPermissions()) {
-			continue
-		}
-		if len(p.GetPrincipals()) == 0 {
-			r.refuse("there are no principals")
-		}
-		for i, one := range p.GetPrincipals() {
-			r := r.at("principals[%d]", i)
-			if found := j.authenticated(r, one); found != nil {
-				names = append(names, found...)
-			} else {
-				by = append(by, j.principal(r, one))
-			}
-		}
-	}
+	before := len(*r.errs)
+	by, names := j.policies(r, m)
 	switch m.GetAction() {
 	case rbacpb.RBAC_LOG:
 		return clients{addresses: always(true)}
 	case rbacpb.RBAC_DENY:
-		r.only(names == nil, "DENY: only the addresses of clients can be denied, and not names in their certificates")
-		return clients{addresses: not{by}}
+		denied, ok := denies(names)
+		r.only(ok, "DENY: names are denied with several lists of exceptions, and a route has one")
+		if len(*r.errs) > before {
+			r.refuse("DENY: these clients are not denied: what was in force before stays in force")
+		}
+		return clients{not{by}, named{denied: denied}}
 	case rbacpb.RBAC_ALLOW:
 	default:
 		r.refuse("action %d is unknown", m.GetAction())
@@ -184,7 +169,32 @@ func (j *judge) rules(r reading, m *rbacpb.RBAC) clients {
 			"asks for both or for one")
 		return clients{addresses: always(false)}
 	}
-	return clients{always(true), names}
+	allowed, ok := allows(names)
+	r.only(ok, "ALLOW: names are allowed with several lists of exceptions, and a route has one")
+	return clients{always(true), allowed}
+}
+
+// policies is the clients that are meant by one of the policies: by their address, or by a name.
+func (j *judge) policies(r reading, m *rbacpb.RBAC) (by anyOf, names []principalName) {
+	deny := m.GetAction() == rbacpb.RBAC_DENY
+	for _, name := range slices.Sorted(maps.Keys(m.GetPolicies())) {
+		r, p := r.at("policies[%q]", name), m.GetPolicies()[name]
+		if !j.permissions(r.at("permissions"), p.GetPermissions()) {
+			continue
+		}
+		if len(p.GetPrincipals()) == 0 {
+			r.refuse("there are no principals")
+		}
+		for i, one := range p.GetPrincipals() {
+			r := r.at("principals[%d]", i)
+			if byName(one) {
+				names = append(names, readNames(r, one, deny)...)
+			} else {
+				by = append(by, j.principal(r, one))
+			}
+		}
+	}
+	return by, names
 }
 
 // everybody reports whether every address is in the set.
@@ -317,8 +327,8 @@ func (j *judge) principal(r reading, p *rbacpb.Principal) addresses {
 		j.direct(r.at("direct_remote_ip"))
 		return network(r.at("direct_remote_ip"), by.DirectRemoteIp)
 	case *rbacpb.Principal_Authenticated_:
-		r.at("authenticated").refuse("a name in the certificate of a client can only be allowed as it is: it cannot be " +
-			"denied, and not be combined with another condition")
+		r.at("authenticated").refuse("a name in the certificate of a client cannot be combined with this condition: " +
+			"only with or_ids, and with not_id of other names")
 		return always(false)
 	}
 	r.refuse("there is no principal that is supported")
@@ -331,55 +341,4 @@ func (j *judge) principals(r reading, s *rbacpb.Principal_Set) []addresses {
 		all = append(all, j.principal(r.indexed(i), one))
 	}
 	return all
-}
-
-// authenticated is the names of certificates, if a principal is nothing else; or nil.
-func (j *judge) authenticated(r reading, p *rbacpb.Principal) []string {
-	switch by := p.GetIdentifier().(type) {
-	case *rbacpb.Principal_Authenticated_:
-		return principalNames(r.at("authenticated.principal_name"), by.Authenticated.GetPrincipalName())
-	case *rbacpb.Principal_OrIds:
-		var all []string
-		for i, one := range by.OrIds.GetIds() {
-			found := j.authenticated(r.at("or_ids.ids[%d]", i), one)
-			if found == nil {
-				return nil
-			}
-			all = append(all, found...)
-		}
-		return all
-	}
-	return nil
-}
-
-// principalNames are names of certificates. In Envoy the URIs of a certificate count, or else its DNS names. So a text
-// that looks like a URI is one.
-func principalNames(r reading, m *corepb.StringMatcher) []string {
-	if m == nil {
-		return []string{config.AnySAN}
-	}
-	kind, text := "", ""
-	switch by := m.GetMatchPattern().(type) {
-	case *corepb.StringMatcher_Exact:
-		text = by.Exact
-	case *corepb.StringMatcher_Prefix:
-		kind, text = "-prefix", by.Prefix
-	case *corepb.StringMatcher_Suffix:
-		kind, text = "-suffix", by.Suffix
-	case *corepb.StringMatcher_Contains:
-		kind, text = "-contains", by.Contains
-	case *corepb.StringMatcher_SafeRegex:
-		kind, text = "-regex", by.SafeRegex.GetRegex()
-	}
-	r.only(!m.GetIgnoreCase(), "names of certificates are compared with their case")
-	names := []string{"uri" + kind + ":" + text}
-	if !strings.Contains(text, "://") {
-		names = append(names, "dns"+kind+":"+text)
-	}
-	for _, name := range names {
-		if _, err := config.ParseSAN(name); err != nil {
-			r.refuse("%v", err)
-		}
-	}
-	return names
 }

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -76,8 +77,10 @@ func TestRBAC(t *testing.T) {
 		{"no principals", policies("ALLOW", anyone, ``), "", "there are no principals"},
 
 		{"a name without TLS", policies("ALLOW", anyone, principal(`{"exact":"spiffe://a/b"}`)), "", "does not require a certificate"},
-		{"a name denied", policies("DENY", anyone, principal(`{"exact":"spiffe://a/b"}`)), "", "DENY: only the addresses"},
-		{"a name and not", policies("ALLOW", anyone, `{"not_id":`+principal(`{"exact":"a"}`)+`}`), "", "cannot be denied"},
+		{"a name denied", policies("DENY", anyone, principal(`{"exact":"spiffe://a/b"}`)), "", "does not require a certificate"},
+		{"a subject denied", policies("DENY", anyone, principal(`{"exact":"CN=a"}`)), "", "what was in force before stays in force"},
+		{"DENY everybody", policies("DENY", anyone, anyone), "", "Deny=[0.0.0.0/0 ::/0]"},
+		{"a name and not", policies("ALLOW", anyone, `{"not_id":`+principal(`{"exact":"a"}`)+`}`), "", "cannot be combined"},
 		{"a name or an address", policies("ALLOW", anyone, principal(`{"exact":"a"}`)+`,{"remote_ip":`+tenNet+`}`), "",
 			"a route asks for both or for one"},
 		{"a wrong pattern", policies("ALLOW", anyone, principal(`{"safe_regex":{"regex":"("}}`)), "", "not a regular expression"},
@@ -89,6 +92,33 @@ func TestRBAC(t *testing.T) {
 		got := became(t, `"filter_chains":[`+chainOf(test.filters+",", match)+`]`+more)
 		if !strings.Contains(got, test.want) {
 			t.Errorf("%s: became\n%s\nand should have %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestNames has names in certificates allowed and denied.
+func TestNames(t *testing.T) {
+	id := func(text string) string {
+		return `{"authenticated":{"principal_name":{"exact":"spiffe://a/` + text + `"}}}`
+	}
+	but := func(is, no string) string { return `{"and_ids":{"ids":[` + id(is) + `,{"not_id":` + id(no) + `}]}}` }
+	for _, test := range []struct{ act, principals, want string }{
+		{"DENY", id("x"), "[] [uri:spiffe://a/x]"},
+		{"DENY", `{"or_ids":{"ids":[` + id("x") + `,` + id("y") + `]}}`, "[] [uri:spiffe://a/x uri:spiffe://a/y]"},
+		{"DENY", `{"and_ids":{"ids":[` + id("x") + `]}}`, "[] [uri:spiffe://a/x]"},
+		{"DENY", but("x", "y") + "," + id("z"), "[] [uri:spiffe://a/z except uri:spiffe://a/y uri:spiffe://a/x]"},
+		{"DENY", but("x", "y") + "," + but("z", "x"), "several lists of exceptions"},
+		{"DENY", `{"and_ids":{"ids":[` + id("x") + `,{"remote_ip":` + tenNet + `}]}}`, "cannot be combined"},
+		{"ALLOW", but("x", "y") + "," + id("z"), "[uri:spiffe://a/z uri:spiffe://a/x] [except uri:spiffe://a/z uri:spiffe://a/y]"},
+	} {
+		l, err := DecodeListener("l", encoded(t, `"filter_chains":[`+
+			chainOf(policies(test.act, `{"any":true}`, test.principals)+",", tlsAuth)+`]`))
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprint(l.chains[0].named.sans, l.chains[0].named.denied)
+		}
+		if !strings.Contains(got, test.want) {
+			t.Errorf("%s %s: %s", test.act, test.principals, got)
 		}
 	}
 }

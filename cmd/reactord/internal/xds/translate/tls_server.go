@@ -85,10 +85,10 @@ type ending struct {
 }
 
 // ending makes the settings and what they hold, or takes those before, which may be nil, if they are of the same. Files
-// of the file system are always read. sans are names of clients in the form of [config.ServerTLS.ClientSANs], one of
-// which a certificate must have beside one of the context's own; empty: every client will do.
-func (t *serverTLS) ending(s *Set, sans []string, before *ending) (*ending, error) {
-	c, f, err := t.settings(s, sans)
+// of the file system are always read. who is which names of clients are
+// allowed beside the context's own.
+func (t *serverTLS) ending(s *Set, who named, before *ending) (*ending, error) {
+	c, f, err := t.settings(s, who)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (f files) hold(c *config.ServerTLS) bool {
 }
 
 // settings makes the settings, with the files that are in memory.
-func (t *serverTLS) settings(s *Set, sans []string) (c config.ServerTLS, f files, err error) {
+func (t *serverTLS) settings(s *Set, who named) (c config.ServerTLS, f files, err error) {
 	c, f = config.NewListener().TLS, files{}
 	c.MinVersion, c.MaxVersion, c.Ciphers, c.Curves, c.ALPN = t.minVersion, t.maxVersion, t.ciphers, t.curves, t.alpn
 	c.Tickets = t.tickets
@@ -139,12 +139,13 @@ func (t *serverTLS) settings(s *Set, sans []string) (c config.ServerTLS, f files
 			c.ClientAuth = "require"
 		}
 		c.ClientCA, c.ClientCRL = f.add(v.ca), f.add(v.crl)
-		if c.ClientSANs, err = narrower(v.sans, sans); err != nil {
+		if c.ClientSANs, err = narrower(v.sans, who.sans); err != nil {
 			return c, f, err
 		}
+		c.DenySANs = who.denied
 	case v != nil && len(v.sans) > 0:
 		return c, f, errors.New(untrusted)
-	case t.require || len(sans) > 0:
+	case t.require || who.any():
 		return c, f, errors.New("clients need a certificate, and there are no authorities: write trusted_ca")
 	}
 	return c, f, nil

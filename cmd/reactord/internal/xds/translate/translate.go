@@ -183,7 +183,7 @@ func (b *builder) ending(l *Listener, ch *chain) (*ending, error) {
 	}
 	before, _ := l.made.Load(ch.tls)
 	was, _ := before.(*ending)
-	made, err := ch.tls.ending(b.set, ch.sans, was)
+	made, err := ch.tls.ending(b.set, ch.named, was)
 	if err != nil {
 		return nil, err
 	}
