@@ -59,7 +59,7 @@ func (c envoyCommand) Run(kin *lineage) error {
 	return run(conf, kin, nil)
 }
 
-// likeEnvoy is the version that programs see which start an Envoy only of some versions. Consul 1.22 takes 1.33 to 1.35.
+// likeEnvoy is the version that programs see which start an Envoy of some versions only. Consul 1.22: 1.33 to 1.35.
 const likeEnvoy = "1.35.8"
 
 // envoyVersion is the version in Envoy's form.
