@@ -109,7 +109,8 @@ func TestNames(t *testing.T) {
 		{"DENY", but("x", "y") + "," + id("z"), "[] [uri:spiffe://a/z except uri:spiffe://a/y uri:spiffe://a/x]"},
 		{"DENY", but("x", "y") + "," + but("z", "x"), "several lists of exceptions"},
 		{"DENY", `{"and_ids":{"ids":[` + id("x") + `,{"remote_ip":` + tenNet + `}]}}`, "cannot be combined"},
-		{"ALLOW", but("x", "y") + "," + id("z"), "[uri:spiffe://a/z uri:spiffe://a/x] [except uri:spiffe://a/z uri:spiffe://a/y]"},
+		{"ALLOW", but("x", "y") + "," + id("z"),
+			"[uri:spiffe://a/z uri:spiffe://a/x] [except uri:spiffe://a/z uri:spiffe://a/y]"},
 	} {
 		l, err := DecodeListener("l", encoded(t, `"filter_chains":[`+
 			chainOf(policies(test.act, `{"any":true}`, test.principals)+",", tlsAuth)+`]`))
