@@ -572,7 +572,7 @@ func handshake(t testing.TB, server, client *tls.Config) error {
 
 // build is the settings of t and what they hold.
 func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Server, error) {
-	e, err := t.ending(s, sans, nil)
+	e, err := t.ending(s, named{sans: sans}, nil)
 	if err != nil {
 		return config.ServerTLS{}, nil, err
 	}
