@@ -218,7 +218,6 @@ func TestRoutesWithTLSOfTheNextPlan(t *testing.T) {
 		if c := session(); !c.ConnectionState().DidResume {
 			t.Error("a session was not resumed, although its certificate has stayed")
 		}
-		routes = nil
 		m.f.Listeners[0].Set = func(l *plan.Listener) { l.Backend = "other" }
 		if change, err = m.p.prepareChange(m.f.plan()); err != nil {
 			t.Fatal(err)

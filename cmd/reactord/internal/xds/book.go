@@ -325,15 +325,15 @@ func (b *book) forget() {
 }
 
 // retry forgets what was found to be wrong beside others, and reports whether something was.
-func (b *book) retry() (any bool) {
+func (b *book) retry() (something bool) {
 	b.each(func(r *resource) {
 		for _, c := range []*content{r.got, r.used} {
 			if c != nil && c.fault != nil {
-				c.fault, any = nil, true
+				c.fault, something = nil, true
 			}
 		}
 	})
-	return any
+	return something
 }
 
 // each calls f for each resource.

@@ -10,11 +10,12 @@ import (
 // session serves one stream, until it ends.
 func (c *Client) session(s Stream) error {
 	ctx, end := context.WithCancel(context.Background())
-	sent := make(chan error, 1)
+	sent := make(chan struct{})
 	sendable := make(chan struct{}, 1)
 	c.begin(s.Server(), sendable)
 	go func() {
-		sent <- c.sends(ctx, s, sendable)
+		defer close(sent)
+		_ = c.sends(ctx, s, sendable) // what ends the stream ends receiving, too, which says why
 	}()
 	err := c.receives(s)
 	end()

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -164,9 +165,7 @@ func (s *Server) take(m *discoverypb.DeltaDiscoveryRequest, clients map[ads.Type
 	if c == nil {
 		c = &client{names: map[string]bool{}, known: map[string]string{}}
 		c.everything = len(m.GetResourceNamesSubscribe()) == 0
-		for name, version := range m.GetInitialResourceVersions() {
-			c.known[name] = version
-		}
+		maps.Copy(c.known, m.GetInitialResourceVersions())
 		clients[kind] = c
 	}
 	for _, name := range m.GetResourceNamesSubscribe() {
