@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -186,9 +187,10 @@ func join(parts map[string]part, port config.ServicePort) (servers []plan.Server
 	if len(servers) == 0 && missing {
 		return nil, noPort(port, ports)
 	}
-	slices.SortFunc(servers, func(a, b plan.Server) int {
+	sort.Slice(servers, func(i, j int) bool {
+		a, b := &servers[i], &servers[j]
 		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.State, b.State), cmp.Compare(a.Locality, b.Locality),
-			cmp.Compare(a.Origin, b.Origin))
+			cmp.Compare(a.Origin, b.Origin)) < 0
 	})
 	servers = slices.CompactFunc(servers, func(a, b plan.Server) bool { return a.Address == b.Address })
 	if len(servers) > maxServers {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -45,7 +45,8 @@ func merge(parts *Parts, before *Plan, unchanged func(backend string) bool) (*Pl
 	for i := range c.Backends {
 		m.backend(i)
 	}
-	slices.SortFunc(m.plan.Backends, func(a, b Backend) int { return strings.Compare(a.Name(), b.Name()) })
+	all := m.plan.Backends
+	sort.Slice(all, func(i, j int) bool { return all[i].Name() < all[j].Name() })
 	if err := m.joined(); err != nil {
 		return nil, err
 	}
@@ -103,7 +104,8 @@ func (m *merger) listeners() {
 	for _, l := range m.file.Config.Listeners {
 		m.listener(l)
 	}
-	slices.SortFunc(m.plan.Listeners, func(a, b Listener) int { return strings.Compare(a.Name, b.Name) })
+	all := m.plan.Listeners
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	m.overlaps()
 }
 
@@ -196,7 +198,7 @@ func (m *merger) backend(index int) {
 		s := &b.servers[i]
 		m.parts.Overrides[ServerKey{c.Name, s.Address}].apply(s)
 	}
-	slices.SortFunc(b.servers, func(a, b Server) int { return a.Address.Compare(b.Address) })
+	sort.Slice(b.servers, func(i, j int) bool { return b.servers[i].Address.Compare(b.servers[j].Address) < 0 })
 	m.plan.Backends = append(m.plan.Backends, Backend{
 		Settings: m.settings(c), Servers: b.servers, Keys: m.backendKeys(c.Name),
 	})

@@ -2,7 +2,7 @@ package plan
 
 import (
 	"maps"
-	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -60,7 +60,9 @@ func (n *notes) status(revision uint64) Status {
 	for _, d := range n.discovered {
 		s.Discovered = append(s.Discovered, *d)
 	}
-	slices.SortFunc(s.Discovered, func(a, b SourceStatus) int { return compareSources(a.Source, b.Source) })
+	sort.Slice(s.Discovered, func(i, j int) bool {
+		return compareSources(s.Discovered[i].Source, s.Discovered[j].Source) < 0
+	})
 	return s
 }
 
