@@ -285,6 +285,9 @@ func TestAdminDrainUndone(t *testing.T) {
 		a.ctl("reload")
 		a.ctl("drain")
 		readiness(http.StatusServiceUnavailable, "unready")
+		if r := a.tryCtl("drain", "--hold"); r.code != 1 || !strings.Contains(r.stderr, "it drains already") {
+			t.Errorf("held while it drains: %+v", r)
+		}
 		a.ctl("drain", "--undo")
 		readiness(http.StatusOK, "serving")
 

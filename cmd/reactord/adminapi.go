@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -432,6 +433,9 @@ func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
 	before := d.file.Swap(f)
 	if before != nil && before != f {
 		lines := diff.Lines(maxChanges)
+		if !reflect.DeepEqual(before.Config.XDS, f.Config.XDS) {
+			lines = append(lines, "xds: the settings have changed: a new stream begins")
+		}
 		d.changes.Store(&lines)
 	}
 }

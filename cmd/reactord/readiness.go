@@ -26,14 +26,19 @@ const (
 // errTooLate is the error of an undo that comes after the process has stopped accepting.
 var errTooLate = fmt.Errorf("%w: it drains already, and accepts no connections any more", admin.ErrConflict)
 
+// errDrains is the error of a hold while a drain's delay lasts.
+var errDrains = fmt.Errorf("%w: it drains already; undo that first", admin.ErrConflict)
+
 // request has a withdrawal carried out. It does not block.
 func (d *daemon) request(w withdrawal) error {
-	if w.kind == undo {
-		if phase(d.phase.Load()) > unready {
-			return errTooLate
-		}
+	switch {
+	case w.kind != drainNow && phase(d.phase.Load()) > unready:
+		return errTooLate
+	case w.kind == hold && d.phase.Load() == int32(unready) && !d.held.Load():
+		return errDrains
+	case w.kind == undo:
 		d.restore()
-	} else {
+	default:
 		d.held.Store(w.kind == hold)
 		d.withdraw()
 	}
@@ -61,6 +66,7 @@ func (d *daemon) restore() {
 		return
 	}
 	d.drainBegan.Store(nil)
+	d.held.Store(false)
 	if d.admin != nil {
 		d.admin.SetReady()
 	}

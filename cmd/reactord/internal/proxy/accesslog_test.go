@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -215,6 +216,7 @@ func TestAccessLogChanges(t *testing.T) {
 		log := config.AccessLog{Path: filepath.Join(dir, "0"), Mode: 0o600, Fields: []string{"id"}}
 		p := startLogged(t, ring, Backend{}, log, ln)
 		stop, ended, n := make(chan struct{}), make(chan struct{}), 0
+		var unlogged sync.Mutex // held while there is no log
 		go func() {
 			defer close(ended)
 			for {
@@ -223,8 +225,10 @@ func TestAccessLogChanges(t *testing.T) {
 					return
 				default:
 				}
+				unlogged.Lock()
 				c, err := net.Dial("tcp", p.Addrs()[0].String())
 				if err != nil {
+					unlogged.Unlock()
 					t.Error(err)
 					return
 				}
@@ -232,6 +236,7 @@ func TestAccessLogChanges(t *testing.T) {
 				_, _ = c.Read(make([]byte, 1))
 				c.Close()
 				n++
+				unlogged.Unlock()
 			}
 		}()
 		follow := func(log config.AccessLog) error {
@@ -247,6 +252,7 @@ func TestAccessLogChanges(t *testing.T) {
 			log.Path = filepath.Join(dir, fmt.Sprint(i))
 			if i == 3 {
 				log.Path = "" // for a while there is none
+				unlogged.Lock()
 			}
 			if err := follow(log); err != nil {
 				t.Error(err)
@@ -256,6 +262,7 @@ func TestAccessLogChanges(t *testing.T) {
 				if err := follow(log); err != nil {
 					t.Error(err)
 				}
+				unlogged.Unlock()
 			}
 			time.Sleep(30 * time.Millisecond) // some connections end between two changes
 		}

@@ -106,7 +106,9 @@ func (c *Client) save(now time.Time, end bool) {
 		if (err != nil) && !s.failed {
 			c.log.Error("xds: the last good file cannot be written", zap.String("path", s.path), zap.Error(err))
 		}
-		s.failed, s.touched = err != nil, now
+		if s.failed, s.touched = err != nil, now; s.failed {
+			s.at = now.Add(saveInterval) // the directory may be there by then
+		}
 	}
 	if heard := c.status.lastGood; c.status.connected && !heard.IsZero() && (end || now.Sub(s.touched) >= touchInterval) {
 		s.touched = now
@@ -196,6 +198,8 @@ func (c *Client) Restore(handed []byte) *plan.Control {
 		}
 		c.book.commit(&chosen)
 		c.restored()
+		c.log.Info("xds: begun with what was accepted last", zap.String("server", s.Server), zap.Time("heard", s.Heard),
+			zap.Int("resources", len(s.Resources)))
 		c.name(made)
 		c.note()
 		c.ready(&chosen)
