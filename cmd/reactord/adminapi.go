@@ -59,7 +59,7 @@ func (d *adminDaemon) Status() admin.Status {
 		c := d.planner.Plan().Drain
 		elapsed := time.Since(*since)
 		s.Drain = &admin.Drain{
-			Phase: s.Phase, Held: d.held.Load(), Elapsed: admin.Of(elapsed), Connections: s.Connections,
+			Phase: s.Phase, Held: d.readiness.held.Load(), Elapsed: admin.Of(elapsed), Connections: s.Connections,
 		}
 		if !s.Drain.Held {
 			s.Drain.Left = admin.Of(max(c.Delay+c.Timeout-elapsed, 0))

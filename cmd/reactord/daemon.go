@@ -47,7 +47,7 @@ type daemon struct {
 	slow        admin.SlowTurns
 	withdrawals chan withdrawal           // requests to drain, and to undo it
 	drainBegan  atomic.Pointer[time.Time] // nil: there is no drain
-	held        atomic.Bool               // it is not ready, and nothing ends until it drains
+	readiness   readiness
 	planned     atomic.Pointer[time.Time] // when the plan in force came into force
 	hash        atomic.Pointer[string]    // of the configuration in force
 	changes     atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none

@@ -86,8 +86,7 @@ func (d *daemon) serve(s *signals) error {
 				stop()
 				return d.drain(s.end, hurry)
 			}
-			d.withdraw()
-			delay = d.carryOut(withdrawal{who: "signal " + sig.String()}, nil)
+			delay = d.endBySignal(sig.String())
 			d.background.Go(func() { d.noted(upgrade.Draining(changing)) })
 		case <-delay:
 			if delay = nil; d.phase.CompareAndSwap(int32(unready), int32(draining)) { // else it was undone

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
@@ -23,41 +25,66 @@ const (
 	undo                           // ready again
 )
 
+// readiness is what was requested of the process last.
+type readiness struct {
+	mu       sync.Mutex  // one request at a time
+	held     atomic.Bool // it is not ready, and nothing ends until it drains
+	signaled atomic.Bool // a signal ends it: the service manager waits for that
+}
+
 // errTooLate is the error of an undo that comes after the process has stopped accepting.
 var errTooLate = fmt.Errorf("%w: it drains already, and accepts no connections any more", admin.ErrConflict)
 
 // errDrains is the error of a hold while a drain's delay lasts.
 var errDrains = fmt.Errorf("%w: it drains already; undo that first", admin.ErrConflict)
 
+// errSignaled is the error of what would keep a process that a signal ends.
+var errSignaled = fmt.Errorf("%w: a signal ends the process", admin.ErrConflict)
+
 // request has a withdrawal carried out. It does not block.
 func (d *daemon) request(w withdrawal) error {
+	d.readiness.mu.Lock()
+	defer d.readiness.mu.Unlock()
+	p := phase(d.phase.Load())
 	switch {
-	case w.kind != drainNow && phase(d.phase.Load()) > unready:
+	case len(d.withdrawals) == cap(d.withdrawals):
+		return fmt.Errorf("%w: other requests to drain wait", admin.ErrConflict)
+	case w.kind != drainNow && p > unready:
 		return errTooLate
-	case w.kind == hold && d.phase.Load() == int32(unready) && !d.held.Load():
+	case w.kind != drainNow && d.readiness.signaled.Load():
+		return errSignaled
+	case w.kind == hold && p == unready && !d.readiness.held.Load():
 		return errDrains
 	case w.kind == undo:
 		d.restore()
 	default:
-		d.held.Store(w.kind == hold)
-		d.withdraw()
+		d.withdraw(w.kind)
 	}
-	select {
-	case d.withdrawals <- w:
-	default: // a drain was requested as often before
-		return fmt.Errorf("%w: other requests to drain wait", admin.ErrConflict)
-	}
+	d.withdrawals <- w // there is room: others that send have waited for mu
 	return nil
 }
 
 // withdraw makes the process not ready. It still accepts.
-func (d *daemon) withdraw() {
+func (d *daemon) withdraw(why withdrawalKind) {
 	now := time.Now()
 	d.drainBegan.CompareAndSwap(nil, &now)
+	d.readiness.held.Store(why == hold)
 	d.enter(unready)
 	if d.admin != nil {
-		d.admin.SetUnready("draining")
+		d.admin.SetUnready(unreadyTexts[why])
 	}
+}
+
+// unreadyTexts are what /readyz answers.
+var unreadyTexts = [...]string{drainNow: "draining", hold: "held: it serves, and wants no new connections"}
+
+// endBySignal is a drain that a signal has asked for.
+func (d *daemon) endBySignal(name string) <-chan time.Time {
+	d.readiness.mu.Lock()
+	defer d.readiness.mu.Unlock()
+	d.readiness.signaled.Store(true)
+	d.withdraw(drainNow)
+	return d.carryOut(withdrawal{who: "signal " + name}, nil)
 }
 
 // restore makes it ready again, unless it has stopped accepting.
@@ -66,7 +93,7 @@ func (d *daemon) restore() {
 		return
 	}
 	d.drainBegan.Store(nil)
-	d.held.Store(false)
+	d.readiness.held.Store(false)
 	if d.admin != nil {
 		d.admin.SetReady()
 	}

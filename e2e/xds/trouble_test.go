@@ -132,7 +132,7 @@ func TestPartition(t *testing.T) {
 	works(t, first)
 }
 
-// Several control planes are tried in turn.
+// Several control planes are tried one after the other.
 func TestSeveral(t *testing.T) {
 	dead, plane := newControlPlane(t), newControlPlane(t)
 	dead.kill()

@@ -23,7 +23,7 @@
 // What is subscribed on a stream differs from what is wanted only until Next returns nil. Several Wants make one
 // request. A name is never subscribed and unsubscribed in one request, since servers differ in which of both they
 // obey. What was unwanted for a moment is unsubscribed first and subscribed by another request: go-control-plane does
-// not send again what it believes the client to have (its issue 1450).
+// not send again what it believes the client to have.
 //
 // # Refusals
 //
