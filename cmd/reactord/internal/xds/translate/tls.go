@@ -66,6 +66,9 @@ func decodeCommon(r reading, m *tlspb.CommonTlsContext, origin string) (c common
 			origin+"/validation_context")
 		c.byName(r.at("validation_context_sds_secret_config"), both.ValidationContextSdsSecretConfig)
 	}
+	if err := c.validation.fault(); err != nil && c.validationSecret == "" && c.foreign == "" {
+		r.refuse("%v", err)
+	}
 	return c
 }
 

@@ -32,11 +32,13 @@ func decodeClientTLS(r reading, m *tlspb.UpstreamTlsContext, origin string) *cli
 	r.at("auto_host_sni").only(!m.AutoHostSni, "the name that is asked for is sni: write it")
 	r.at("auto_sni_san_validation").only(!t.verify || t.sni != "", "there is no sni whose name a certificate could have")
 	r.at("allow_renegotiation").only(!m.AllowRenegotiation, "TLS is not renegotiated")
-	if v := t.validation; t.validationSecret == "" && t.foreign == "" && v != nil {
-		r.at("common_tls_context").only(len(v.sans) == 0 || v.ca != (file{}) || v.system, untrusted)
+	if t.validationSecret == "" && t.foreign == "" {
+		r.at("auto_sni_san_validation").only(!t.verify || t.validation.trusted(), unverified)
 	}
 	return t
 }
+
+const unverified = "no certificate is verified without authorities: write trusted_ca, too"
 
 const untrusted = "names of certificates say nothing without authorities: write trusted_ca, too"
 
@@ -84,22 +86,19 @@ func (t *clientTLS) build(pairs []pair, v *validation) (config.ClientTLS, *certs
 		one := p.add(f)
 		c.Cert, c.Key = one.Cert, one.Key
 	}
-	trusted := v != nil && (v.ca != (file{}) || v.system)
-	if trusted {
+	if v.trusted() {
 		c.CA, c.CRL = f.add(v.ca), f.add(v.crl)
 	}
 	switch {
-	case !trusted && v != nil && len(v.sans) > 0:
-		return c, nil, errors.New(untrusted)
-	case !trusted:
+	case !v.trusted() && t.verify:
+		return c, nil, errors.New("auto_sni_san_validation: " + unverified)
+	case !v.trusted():
 		c.Insecure = true // as Envoy
-	case t.verify && len(v.sans) == 0: // the name is verified
-	case t.verify:
-		c.SANs = append([]string{"dns:" + t.sni}, v.sans...)
-	case len(v.sans) == 0:
+	case t.verify: // the name is verified, in place of others
+	case len(v.sans()) == 0:
 		c.SANs = []string{config.AnySAN}
 	default:
-		c.SANs = v.sans
+		c.SANs = v.sans()
 	}
 	keys, found := certs.LoadClient(&c, f.read)
 	return c, keys, problems(found)
@@ -128,5 +127,5 @@ func (c *common) resolve(s *Set) (pairs []pair, v *validation, err error) {
 			v = v.with(secret.validation)
 		}
 	}
-	return pairs, v, nil
+	return pairs, v, v.fault()
 }

@@ -41,14 +41,17 @@ func decodeServerTLS(r reading, m *tlspb.DownstreamTlsContext) *serverTLS {
 		t.keysSecret = t.secret(r.at("session_ticket_keys_sds_secret_config"), k.SessionTicketKeysSdsSecretConfig)
 	}
 	if t.validationSecret == "" && t.foreign == "" {
-		v := t.validation
-		trusted := v != nil && (v.ca != (file{}) || v.system)
-		r.at("require_client_certificate").only(!t.require || trusted, "it needs trusted_ca: whose certificates are accepted")
-		r.at("common_tls_context").only(trusted || v == nil || len(v.sans) == 0, untrusted)
-		r.at("common_tls_context").only(v == nil || !v.system, "authorities of clients are not those of the system")
+		r.at("require_client_certificate").only(!t.require || t.validation.trusted(),
+			"it needs trusted_ca: whose certificates are accepted")
+		r.at("common_tls_context").only(!t.validation.ofSystem(), ofSystem)
 	}
 	return t
 }
+
+const ofSystem = "authorities of clients are not those of the system: write trusted_ca"
+
+// ofSystem reports whether the authorities are those of the system. v may be nil.
+func (v *validation) ofSystem() bool { return v.trusted() && v.ca == (file{}) }
 
 // Secrets are the names of the secrets that it needs.
 func (t *serverTLS) Secrets() []string {
@@ -133,18 +136,18 @@ func (t *serverTLS) settings(s *Set, who named) (c config.ServerTLS, f files, er
 	for _, p := range pairs {
 		c.Certificates = append(c.Certificates, p.add(f))
 	}
-	switch trusted := v != nil && v.ca != (file{}); {
-	case trusted:
-		if c.ClientAuth = "request"; t.require {
+	switch {
+	case v.ofSystem():
+		return c, f, errors.New(ofSystem)
+	case v.trusted():
+		if c.ClientAuth = "request"; t.require || len(v.sans()) > 0 { // who must have a name needs a certificate, as in Envoy
 			c.ClientAuth = "require"
 		}
 		c.ClientCA, c.ClientCRL = f.add(v.ca), f.add(v.crl)
-		if c.ClientSANs, err = narrower(v.sans, who.sans); err != nil {
+		if c.ClientSANs, err = narrower(v.sans(), who.sans); err != nil {
 			return c, f, err
 		}
 		c.DenySANs = who.denied
-	case v != nil && len(v.sans) > 0:
-		return c, f, errors.New(untrusted)
 	case t.require || who.any():
 		return c, f, errors.New("clients need a certificate, and there are no authorities: write trusted_ca")
 	}

@@ -96,6 +96,7 @@ func TestUpstreamTLS(t *testing.T) {
 		return `"` + field + `":` + one
 	}
 	set := &Set{Endpoints: map[string]*Endpoints{}, Secrets: map[string]*Secret{
+		"empty": mustSecret(t, "empty", `"validation_context":{}`),
 		"ca": mustSecret(t, "ca", `"validation_context":`+p.ca(`,"match_typed_subject_alt_names":[`+typed("DNS",
 			`"exact":"b.test"`)+`]`)),
 		"pair": mustSecret(t, "pair", `"tls_certificate":`+p.pair("client.test")),
@@ -108,7 +109,12 @@ func TestUpstreamTLS(t *testing.T) {
 		{"its name", upstream(`,"sni":"a.test","auto_sni_san_validation":true`, ca), " TLS.ServerName=a.test TLS.CA="},
 		{"its name and others", upstream(`,"sni":"a.test","auto_sni_san_validation":true`, names(typed("DNS",
 			`"exact":"b.test"`))),
-			" TLS.SANs=[dns:a.test dns:b.test] "},
+			" TLS.ServerName=a.test TLS.CA="},
+		{"its name without authorities", upstream(`,"sni":"a.test","auto_sni_san_validation":true`, ""),
+			"auto_sni_san_validation: no certificate is verified without authorities"},
+		{"its name without authorities in the secret", upstream(`,"sni":"a.test","auto_sni_san_validation":true`,
+			`"validation_context_sds_secret_config":`+sds("empty")),
+			"auto_sni_san_validation: no certificate is verified without authorities"},
 		{"no name to verify", upstream(`,"auto_sni_san_validation":true`, ca), "auto_sni_san_validation: there is no sni"},
 		{"a name that is none", upstream(`,"sni":"a b"`, ca), `sni: "a b" is not the name of a server`},
 		{"the host", upstream(`,"auto_host_sni":true`, ca), "auto_host_sni: the name that is asked for is sni"},
@@ -133,7 +139,7 @@ func TestUpstreamTLS(t *testing.T) {
 			"names of certificates say nothing without authorities"},
 		{"the system's", upstream("", only(`"system_root_certs":{}`)), " TLS.SANs=[any] IdleTimeout"},
 		{"two kinds of authorities", upstream("", `"validation_context":`+p.ca(`,"system_root_certs":{}`)),
-			"there is trusted_ca as well"},
+			" TLS.SANs=[any] TLS.CA=xds://cluster/c/validation_context/ca "},
 		{"authorities that are none", upstream("", only(`"trusted_ca":{"inline_string":"a"}`)),
 			"there is no certificate in PEM"},
 		{"pins", upstream("", `"validation_context":`+p.ca(`,"verify_certificate_spki":["a"]`)),
@@ -347,14 +353,16 @@ func downstream(t testing.TB, fields string) (*serverTLS, error) {
 func TestDownstreamTLS(t *testing.T) {
 	p := newPKI(t)
 	pair, ca := `"tls_certificates":[`+p.pair("a.test")+`]`,
-		`"validation_context":`+p.ca(`,"match_typed_subject_alt_names":`+
-			`[{"san_type":"URI","matcher":{"prefix":"spiffe://a/"}}]`)
+		`"validation_context":`+p.ca("")
+	names := `"validation_context":` + p.ca(`,"match_typed_subject_alt_names":`+
+		`[{"san_type":"URI","matcher":{"prefix":"spiffe://a/"}}]`)
 	of := func(common, fields string) string { return `"common_tls_context":{` + common + `}` + fields }
 	eighty := base64.StdEncoding.EncodeToString(make([]byte, ticketKey))
 	set := &Set{Secrets: map[string]*Secret{
 		"tickets": mustSecret(t, "tickets", `"session_ticket_keys":{"keys":[{"inline_bytes":"`+eighty+`"}]}`),
 		"ca":      mustSecret(t, "ca", `"validation_context":`+p.ca("")), "pair": mustSecret(t, "pair",
 			`"tls_certificate":`+p.pair("client.test")),
+		"system": mustSecret(t, "system", `"validation_context":{"system_root_certs":{}}`),
 	}}
 	for _, test := range []struct {
 		name, fields string
@@ -369,11 +377,13 @@ func TestDownstreamTLS(t *testing.T) {
 		{"no secret", of(`"tls_certificate_sds_secret_configs":[`+sds("none")+`]`, ""), nil,
 			`fault: there is no secret "none"`},
 		{"clients may have certificates", of(pair+","+ca, ""), nil,
-			" ClientAuth=request ClientCA=xds://listener/validation_context/ca ClientSANs=[uri-prefix:spiffe://a/]"},
+			" ClientAuth=request ClientCA=xds://listener/validation_context/ca"},
+		{"clients with names must", of(pair+","+names, ""), nil,
+			" ClientAuth=require ClientCA=xds://listener/validation_context/ca ClientSANs=[uri-prefix:spiffe://a/]"},
 		{"clients must", of(pair+","+ca, `,"require_client_certificate":true`), nil, " ClientAuth=require "},
-		{"of fewer names", of(pair+","+ca, ""), []string{"uri:spiffe://a/b", "uri:spiffe://b/c"},
+		{"of fewer names", of(pair+","+names, ""), []string{"uri:spiffe://a/b", "uri:spiffe://b/c"},
 			" ClientSANs=[uri:spiffe://a/b]"},
-		{"of no name", of(pair+","+ca, ""), []string{"uri:spiffe://b/c"}, "fault: no client could have the names"},
+		{"of no name", of(pair+","+names, ""), []string{"uri:spiffe://b/c"}, "fault: no client could have the names"},
 		{"by a secret", of(pair+`,"validation_context_sds_secret_config":`+sds("ca"), `,"require_client_certificate":true`),
 			nil,
 			" ClientAuth=require ClientCA=xds://secret/ca/ca"},
@@ -382,6 +392,8 @@ func TestDownstreamTLS(t *testing.T) {
 		{"names without authorities", of(pair, ""), []string{"any"}, "fault: clients need a certificate"},
 		{"the system's", of(pair+`,"validation_context":{"system_root_certs":{}}`, ""), nil,
 			"authorities of clients are not those of the system"},
+		{"the system's in a secret", of(pair+`,"validation_context_sds_secret_config":`+sds("system"), ""), nil,
+			"fault: authorities of clients are not those of the system"},
 		{"require_sni", of(pair, `,"require_sni":true`), nil, "require_sni: clients may leave out the name"},
 		{"no tickets", of(pair, `,"disable_stateless_session_resumption":true`), nil, " Tickets=false"},
 		{"keys of tickets", of(pair,

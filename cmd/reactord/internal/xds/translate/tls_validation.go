@@ -1,6 +1,9 @@
 package translate
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
@@ -9,38 +12,39 @@ import (
 // validation is which certificates of the other side are accepted.
 type validation struct {
 	ca     file // none: no certificate is verified, or those of the system do
-	system bool // the authorities of the system
-	sans   []string
-	crl    file // lists of revoked certificates of ca; none: nothing is revoked
+	system bool // the authorities of the system, unless there is ca
+	typed  []string
+	plain  []string // names of any type: they count if typed has none
+	crl    file     // lists of revoked certificates of ca; none: nothing is revoked
 }
 
-// decodeValidation reads a validation context; nil: there is none.
+// decodeValidation reads a validation context, which another one may complete; nil: there is none.
 func decodeValidation(r reading, m *tlspb.CertificateValidationContext, origin string) *validation {
 	if m == nil {
 		return nil
 	}
 	v := &validation{ca: decodeFile(r.at("trusted_ca"), m.TrustedCa, origin+"/ca"), system: m.SystemRootCerts != nil}
-	r.at("system_root_certs").only(!v.system || v.ca == (file{}), "there is trusted_ca as well: write one of them")
 	for i, s := range m.MatchTypedSubjectAltNames {
-		v.typed(r.at("match_typed_subject_alt_names[%d]", i), s)
+		r := r.at("match_typed_subject_alt_names[%d]", i)
+		if kind, known := sanKinds[s.SanType]; known {
+			v.typed = append(v.typed, decodeSAN(r.at("matcher"), kind, s.Matcher)...)
+		} else {
+			r.at("san_type").refuse("reactord does not compare names of the type %s", s.SanType)
+		}
 	}
-	if len(m.MatchTypedSubjectAltNames) == 0 { // these are older, and not looked at beside those
-		for i, s := range m.MatchSubjectAltNames {
-			r := r.at("match_subject_alt_names[%d]", i)
-			for _, kind := range []string{"dns", "uri", "email"} {
-				v.san(r, kind, s)
-			}
-			if _, err := config.ParseSAN("ip:" + s.GetExact()); err == nil {
-				v.san(r, "ip", s)
-			}
+	for i, s := range m.MatchSubjectAltNames {
+		r := r.at("match_subject_alt_names[%d]", i)
+		for _, kind := range []string{"dns", "uri", "email"} {
+			v.plain = append(v.plain, decodeSAN(r, kind, s)...)
+		}
+		if _, err := config.ParseSAN("ip:" + s.GetExact()); err == nil {
+			v.plain = append(v.plain, decodeSAN(r, "ip", s)...)
 		}
 	}
 	const pinned = "certificates are not pinned: write trusted_ca"
 	r.at("verify_certificate_spki").only(len(m.VerifyCertificateSpki) == 0, pinned)
 	r.at("verify_certificate_hash").only(len(m.VerifyCertificateHash) == 0, pinned)
 	v.crl = decodeFile(r.at("crl"), m.Crl, origin+"/crl")
-	r.at("crl").only(v.crl == (file{}) || v.ca != (file{}),
-		"it is of the authorities of trusted_ca: write it in the same place")
 	r.at("only_verify_leaf_cert_crl").only(!m.OnlyVerifyLeafCertCrl, "authorities of a chain may be revoked, too")
 	r.at("allow_expired_certificate").only(!m.AllowExpiredCertificate, "certificates that have expired are not accepted")
 	r.at("trust_chain_verification").only(
@@ -56,17 +60,8 @@ var sanKinds = map[tlspb.SubjectAltNameMatcher_SanType]string{
 	tlspb.SubjectAltNameMatcher_EMAIL: "email", tlspb.SubjectAltNameMatcher_IP_ADDRESS: "ip",
 }
 
-func (v *validation) typed(r reading, m *tlspb.SubjectAltNameMatcher) {
-	kind, known := sanKinds[m.SanType]
-	if !known {
-		r.at("san_type").refuse("reactord does not compare names of the type %s", m.SanType)
-		return
-	}
-	v.san(r.at("matcher"), kind, m.Matcher)
-}
-
-// san adds a name that a certificate may have.
-func (v *validation) san(r reading, kind string, m *corepb.StringMatcher) {
+// decodeSAN reads a name that a certificate may have.
+func decodeSAN(r reading, kind string, m *corepb.StringMatcher) []string {
 	r.at("ignore_case").only(!m.GetIgnoreCase() || kind == "dns", "case counts in all names but those of DNS")
 	s := config.SAN{Kind: kind}
 	switch p := m.GetMatchPattern().(type) {
@@ -82,16 +77,17 @@ func (v *validation) san(r reading, kind string, m *corepb.StringMatcher) {
 		s.Match, s.Value = "regex", p.SafeRegex.GetRegex()
 	default:
 		r.refuse("names are compared by exact, prefix, suffix, contains or safe_regex")
-		return
+		return nil
 	}
 	if _, err := config.ParseSAN(s.String()); err != nil {
 		r.refuse("%v", err)
-		return
+		return nil
 	}
-	v.sans = append(v.sans, s.String())
+	return []string{s.String()}
 }
 
-// with is v, completed by what a secret says, which counts more; each may be nil.
+// with merges a validation context of a secret into v, as Envoy merges both parts of a combined context (protobuf's
+// MergeFrom): each file of the secret replaces that of v, names are added. Either may be nil.
 func (v *validation) with(secret *validation) *validation {
 	switch {
 	case v == nil:
@@ -101,9 +97,40 @@ func (v *validation) with(secret *validation) *validation {
 	}
 	both := *v
 	if secret.ca != (file{}) {
-		both.ca, both.crl, both.system = secret.ca, secret.crl, false
+		both.ca = secret.ca
 	}
-	both.system = both.system || secret.system
-	both.sans = append(append([]string(nil), v.sans...), secret.sans...)
+	if secret.crl != (file{}) {
+		both.crl = secret.crl
+	}
+	both.system = v.system || secret.system
+	both.typed = append(slices.Clip(v.typed), secret.typed...)
+	both.plain = append(slices.Clip(v.plain), secret.plain...)
 	return &both
+}
+
+// sans returns the names of which a certificate must have one; empty: any. v may be nil.
+func (v *validation) sans() []string {
+	switch {
+	case v == nil:
+		return nil
+	case len(v.typed) > 0:
+		return v.typed
+	default:
+		return v.plain
+	}
+}
+
+// trusted reports whether certificates are verified. v may be nil.
+func (v *validation) trusted() bool { return v != nil && (v.ca != (file{}) || v.system) }
+
+// fault returns what is wrong with the whole context; nil: nothing. v may be nil.
+func (v *validation) fault() error {
+	switch {
+	case v == nil:
+	case v.crl != (file{}) && v.ca == (file{}):
+		return errors.New("crl: it is of the authorities of trusted_ca: write trusted_ca, too")
+	case len(v.sans()) > 0 && !v.trusted():
+		return errors.New(untrusted)
+	}
+	return nil
 }
