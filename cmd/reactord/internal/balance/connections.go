@@ -2,13 +2,23 @@ package balance
 
 import "math"
 
-// p2c and least_connections compare how many connections a server would have for its weight: (n+1)/weight. With
-// n/weight, an idle server of weight 1 would look as good as an idle one of weight 100.
+// p2c and least_connections compare connections for each unit of weight. Those of servers of different weights are
+// seldom equal: with 1 and 9, the first is always ahead with a connection, or always behind without one. Comparing
+// them exactly would give a light server nothing while there are few connections, or far too much. So a server is
+// regarded as places: a lighter one has one place, a heavier one as many as its weight is a multiple, with its
+// connections spread over them evenly. Places are equal, so that none is preferred, and shares follow the weights
+// with any number of connections.
 
-// burden is what a member would carry with one more connection.
+// burden returns what a member would carry for its weight with one more connection.
 func (c *choice) burden(i int32) float64 {
 	m := &c.g.members[i]
 	return float64(m.load.N()+1) * m.inverse
+}
+
+// carried returns what a member carries for its weight.
+func (c *choice) carried(i int32) float64 {
+	m := &c.g.members[i]
+	return float64(m.load.N()) * m.inverse
 }
 
 // twoRandomTries is how many pairs are drawn until one of both can be used; for random, how many servers.
@@ -20,13 +30,40 @@ func (c *choice) twoRandom(s *set) int32 {
 		a, b := c.pair(s)
 		first, second := c.usable(a), c.usable(b)
 		switch {
-		case second && (!first || c.burden(b) < c.burden(a)):
+		case second && (!first || c.rather(s, b, a)):
 			return b
 		case first:
 			return a
 		}
 	}
 	return c.least(s) // nearly all were tried or are full
+}
+
+// rather reports whether b, which was drawn from the others, is taken instead of a, which was drawn first: if a place
+// of b has fewer connections than a place of a.
+func (c *choice) rather(s *set, b, a int32) bool {
+	first, second := &c.g.members[a], &c.g.members[b]
+	switch {
+	case a == b:
+		return false
+	case first.weight == second.weight:
+		return second.load.N() < first.load.N()
+	case c.burden(b) < c.carried(a):
+		return true
+	case first.weight > second.weight && c.p.fraction()*float64(s.total-second.weight) >= float64(s.total-first.weight):
+		// A light server is drawn second more often than first, because the heavy one before it is no longer among the
+		// others. This makes both orders of a pair equally likely (the Metropolis–Hastings algorithm).
+		return false
+	case first.weight > second.weight:
+		return second.load.N() < c.place(first, second.weight)
+	default:
+		return c.place(second, first.weight) < first.load.N()
+	}
+}
+
+// place returns the connections of one of the places of m, if a place has so much weight.
+func (c *choice) place(m *member, weight int64) int {
+	return int(float64(m.load.N())*float64(weight)*m.inverse + c.p.fraction())
 }
 
 // pair draws two different members of live, or the same twice if there is one only.
@@ -72,15 +109,59 @@ func (c *choice) random(s *set) int32 {
 	return c.least(s) // another loop has filled some meanwhile
 }
 
-// least takes the server that has the fewest connections for its weight; among equals the first from a random place
-// on.
+// least takes the server with the fewest connections for its weight. Equal ones are drawn by weight.
 func (c *choice) least(s *set) int32 {
+	if !s.even {
+		return c.leastWeighted(s)
+	}
+	best, least, equal := int32(none), math.MaxInt, int64(0)
+	for _, i := range s.live {
+		n := c.g.members[i].load.N()
+		if n > least || !c.usable(i) {
+			continue
+		}
+		if n < least {
+			least, equal = n, 0
+		}
+		if equal++; equal == 1 || c.p.below(equal) == 0 {
+			best = i
+		}
+	}
+	return best
+}
+
+// leastWeighted is least for servers of different weights. A tie is a server that carries less than the least burden:
+// no other would be better off without the connection than it is with it. It has one place for that, among all places
+// of servers that are free up to its burden, and is chosen with that probability.
+func (c *choice) leastWeighted(s *set) int32 {
 	best, least := int32(none), math.Inf(1)
+	for _, i := range s.live {
+		if burden := c.burden(i); burden < least && c.usable(i) {
+			best, least = i, burden
+		}
+	}
+	most := 0.0 // the greatest burden of a tie
+	for _, i := range s.live {
+		if c.carried(i) < least && c.usable(i) {
+			most = max(most, c.burden(i))
+		}
+	}
+	weight, connections := 0.0, 0.0 // of servers with places up to there
+	for _, i := range s.live {
+		if m := &c.g.members[i]; c.carried(i) < most && c.usable(i) {
+			weight += float64(m.weight)
+			connections += float64(m.load.N())
+		}
+	}
+	// The probabilities of ties sum up to about 1. If they are more, those from a random place on have theirs.
+	left := c.p.fraction()
 	start := int(c.p.below(int64(len(s.live))))
 	for _, part := range [2][]int32{s.live[start:], s.live[:start]} {
 		for _, i := range part {
-			if burden := c.burden(i); burden < least && c.usable(i) {
-				best, least = i, burden
+			if c.carried(i) < least && c.usable(i) {
+				if left -= 1 / max(1, c.burden(i)*weight-connections); left < 0 {
+					return i
+				}
 			}
 		}
 	}

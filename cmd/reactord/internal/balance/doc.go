@@ -18,11 +18,13 @@
 //
 // Policies: the settings are those of config.Balance.
 //
-//   - p2c draws two servers by their weights, and takes the one with fewer connections for its weight.
+//   - p2c draws two servers by their weights, and takes the one with fewer connections for its weight. Shares follow
+//     the weights with few connections, too.
 //   - round_robin is smooth and weighted: each loop starts at a random place, and keeps its place when the group
 //     changes.
 //   - random draws a server by the weights.
-//   - least_connections takes the server with the fewest connections for its weight. It looks at all of them.
+//   - least_connections takes the server with the fewest connections for its weight. It looks at all of them. Ties are
+//     broken at random so that shares follow the weights with few connections, too.
 //   - source_hash is weighted rendezvous hashing of the client's prefix. It is exact, and a server that comes, goes or
 //     changes its weight moves its own clients only. It looks at all servers.
 //   - maglev looks into a table of 65 537 entries for each set. A server that goes down moves its own clients only.
@@ -30,7 +32,8 @@
 //     1/65537 of their sum; a server with less than that may have no clients. A table has 128 KiB.
 //
 // A load factor bounds the connections of a server to a multiple of the average for its weight, as it was at most as
-// many picks of this loop ago as there are servers, divided by 16.
+// many picks of this loop ago as there are servers, divided by 16. With few connections, it moves clients of light
+// servers first: with weights of 1 and 9 and five connections at a time, the first serves 7 % instead of 10 %.
 //
 // # Sets
 //

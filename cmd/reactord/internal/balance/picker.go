@@ -193,11 +193,13 @@ func (p *Picker) below(n int64) int64 {
 
 // unit draws a number from [0, 1): at random, or for policies that hash from the client's address.
 func (c *choice) unit() float64 {
-	u := c.hash
 	if c.g.policy.hashes() {
-		u = mix(^u)
-	} else {
-		u = c.p.random.Uint64()
+		return toUnit(mix(^c.hash))
 	}
-	return float64(u>>11) / (1 << 53)
+	return c.p.fraction()
 }
+
+// fraction draws a number from [0, 1).
+func (p *Picker) fraction() float64 { return toUnit(p.random.Uint64()) }
+
+func toUnit(u uint64) float64 { return float64(u>>11) / (1 << 53) }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -57,11 +58,75 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// With all connections ended immediately, p2c is random by weight.
-func TestTwoRandomWithoutConnections(t *testing.T) {
-	list := weighted(3, 3, 3)
-	for seed := range uint64(10) {
-		within(t, counts(t, newPicker(seed), NewGroup(settings("p2c"), list), 10000), parts(list), 3.5)
+// Shares follow the weights with any number of connections at a time, whichever of them ends first.
+func TestSharesAtAnyLoad(t *testing.T) {
+	const rounds = 20000
+	sets := [][]int{{1, 9}, {1, 2}, {3, 3, 3}, {1, 1, 8}, {1, 2, 3, 4}, {1, 50, 50}, {1, 9, 9, 9, 9, 9}, {100, 101}}
+	for _, policy := range append(slices.Clone(config.Policies), "source_hash bounded", "maglev bounded") {
+		for _, weights := range sets {
+			for _, open := range []int{1, 2, 5, 20, 100} {
+				for _, order := range []string{"oldest", "any"} {
+					t.Run(fmt.Sprint(policy, weights, open, order), func(t *testing.T) {
+						list := weighted(weights...)
+						policy, bounded := strings.CutSuffix(policy, " bounded")
+						s := settings(policy)
+						slack := .15 // places are an approximation where weights are no multiples of each other
+						if bounded {
+							s.LoadFactor, slack = 150, .35 // the bound moves clients of light servers first
+						}
+						g, p := NewGroup(s, list), newPicker(uint64(open))
+						rng := rand.New(rand.NewPCG(uint64(open), 7))
+						var held []int
+						count := make([]int, len(list))
+						for k := range rounds {
+							if len(held) == open {
+								if order == "any" {
+									at := rng.IntN(open)
+									held[0], held[at] = held[at], held[0]
+								}
+								list[held[0]].Load.Give()
+								held = held[1:]
+							}
+							i, err := p.Pick(g, &Request{Source: client(k)})
+							if err != nil {
+								t.Fatal(err)
+							}
+							held = append(held, i)
+							count[i]++
+						}
+						for i, part := range parts(list) {
+							want := part * rounds
+							if d := math.Abs(float64(count[i]) - want); d > slack*want+4*math.Sqrt(want) {
+								t.Errorf("server %d of weight %d: %d connections, want %.0f", i, weights[i], count[i], want)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// A server that is slow does not keep its share: the others take what it cannot.
+func TestSlowServerGetsFewer(t *testing.T) {
+	for _, policy := range []string{"p2c", "least_connections"} {
+		for _, weights := range [][]int{{1, 9}, {9, 1}, {1, 1}, {5, 3, 1}} {
+			list := weighted(weights...)
+			g, p := NewGroup(settings(policy), list), newPicker(1)
+			count := make([]int, len(list))
+			for range 1000 { // the first server never ends a connection
+				i, err := p.Pick(g, &Request{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if count[i]++; i != 0 {
+					list[i].Load.Give()
+				}
+			}
+			if count[0] > 40 {
+				t.Errorf("%s, weights %v: a server that ends no connection has %d of 1000", policy, weights, count[0])
+			}
+		}
 	}
 }
 
