@@ -28,6 +28,7 @@ type Stream struct {
 	s       *reactor.Socket // on the loop's thread
 	l       *reactor.Loop
 	fd      int
+	kind    socketKind
 	use     usage
 	in, out lane
 	sticky  atomic.Bool // something has happened that may not be told again: Read always tries
@@ -65,8 +66,8 @@ func (l *lane) wake() bool {
 }
 
 // newStream makes a Stream of a connected socket of the loop. open is called next.
-func newStream(l *reactor.Loop, fd int) *Stream {
-	c := &Stream{l: l, s: new(reactor.Socket), fd: fd}
+func newStream(l *reactor.Loop, fd int, kind socketKind) *Stream {
+	c := &Stream{l: l, s: new(reactor.Socket), fd: fd, kind: kind}
 	c.in.token, c.out.token = make(chan struct{}, 1), make(chan struct{}, 1)
 	c.in.limit.lane, c.out.limit.lane = &c.in, &c.out
 	c.group = groupOf(l)
@@ -124,7 +125,8 @@ func (c *streamEvents) SetError(error)    { _ = (*Stream)(c).Close() }
 func (c *streamEvents) SetValue(struct{}) { _ = (*Stream)(c).Close() }
 func (c *streamEvents) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// Read receives what there is, and waits until there is something.
+// Read receives what there is, and waits until there is something. Of a socket for datagrams it receives one, which may
+// be empty: then it returns 0 and no error.
 func (c *Stream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -153,10 +155,10 @@ func (c *Stream) recv(p []byte) (int, error) {
 		case first && in.dry && !c.sticky.Load():
 		default:
 			n, errno := readNow(c.fd, p)
-			in.dry = n < len(p)
+			in.dry = errno == unix.EAGAIN || n < len(p) && c.kind.drains()
 			switch errno {
 			case 0:
-				if n == 0 {
+				if n == 0 && c.kind != kindDatagrams {
 					return 0, io.EOF
 				}
 				return n, nil
@@ -170,7 +172,8 @@ func (c *Stream) recv(p []byte) (int, error) {
 	}
 }
 
-// Write sends all of p, and waits for room as often as it has to.
+// Write sends all of p, and waits for room as often as it has to. On a socket for datagrams or packets, p is one,
+// which may be empty.
 func (c *Stream) Write(p []byte) (int, error) {
 	n, err := c.send(p)
 	if err != nil {
@@ -193,7 +196,7 @@ func (c *Stream) send(p []byte) (sent int, err error) {
 			return sent, net.ErrClosed
 		case out.limit.passed():
 			return sent, os.ErrDeadlineExceeded
-		case sent == len(p):
+		case sent == len(p) && !c.kind.messages():
 			return sent, nil
 		}
 		n, errno := writeNow(c.fd, p[sent:])

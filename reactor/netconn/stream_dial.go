@@ -23,7 +23,8 @@ func Dial(ctx context.Context, l *reactor.Loop, network, address string) (net.Co
 	} else if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	c := newStream(l, s.Fd())
+	kind, _ := kindOf(s) // setNoDelay has asked the kernel
+	c := newStream(l, s.Fd(), kind)
 	c.s = s
 	c.l.Enqueue(&c.opening)
 	return c, nil

@@ -68,9 +68,9 @@ func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error)
 	return ln, nil
 }
 
-// setNoDelay sets TCP_NODELAY, if s is no unix socket.
+// setNoDelay sets TCP_NODELAY, if s is of TCP.
 func setNoDelay(s *reactor.Socket) error {
-	if family, err := s.Family(); err != nil || family == unix.AF_UNIX {
+	if kind, err := kindOf(s); err != nil || kind != kindTCP {
 		return err
 	}
 	return os.NewSyscallError("setsockopt", s.SetNoDelay(true))
@@ -80,6 +80,11 @@ func setNoDelay(s *reactor.Socket) error {
 func (ln *Listener) add(l *reactor.Loop, cfg *reactor.ListenConfig) error {
 	a := &accepting{ln: ln, l: l}
 	if err := a.s.OpenListener(l, *cfg); err != nil {
+		return err
+	}
+	var err error
+	if a.kind, err = kindOf(&a.s); err != nil {
+		unix.Close(a.s.Fd())
 		return err
 	}
 	a.begin.Runner, a.grant.Runner, a.end.Runner = (*acceptBegin)(a), (*acceptGrant)(a), (*acceptEnd)(a)
@@ -148,6 +153,7 @@ type accepting struct {
 	ln                *Listener
 	l                 *reactor.Loop
 	s                 reactor.Socket
+	kind              socketKind // of its connections
 	op                reactor.AcceptManyOp
 	closeOp           reactor.CloseOp
 	begin, grant, end sender.Work
@@ -206,7 +212,7 @@ func (a *accepting) SetNext(fd int) {
 	if len(a.ln.parts) < len(a.ln.loops) {
 		l = a.ln.loops[int(a.ln.next.Add(1)-1)%len(a.ln.loops)]
 	}
-	c := newStream(l, fd)
+	c := newStream(l, fd, a.kind)
 	if c.from = a; l == a.l {
 		c.open()
 	} else {

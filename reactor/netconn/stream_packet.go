@@ -18,7 +18,7 @@ import (
 //
 // On any goroutine.
 func ListenPacket(cfg reactor.ListenConfig, l *reactor.Loop) (net.PacketConn, error) {
-	c := &packets{newStream(l, -1)}
+	c := &packets{newStream(l, -1, kindDatagrams)}
 	if err := c.s.ListenPacket(l, cfg); err != nil {
 		c.group.leave()
 		return nil, fmt.Errorf("netconn: listen: %w", err)
