@@ -240,7 +240,9 @@ type Agent struct {
 	Send string
 }
 
-// Ejection takes a server out for a time, after connections could not be made to it.
+// Ejection takes a server out for a time, after connections could not be made to it. It ends earlier when the server's
+// check has passed check.rise times, or when no other server is left that could serve. The last server that could serve
+// is never ejected, nor, with checks, the last of its priority: it is checked immediately instead.
 type Ejection struct {
 	// Failures is how many connects in a row must fail, from all loops. 0: no server is ejected. Default: 5.
 	Failures int
@@ -249,8 +251,8 @@ type Ejection struct {
 	Time time.Duration
 	// MaxTime is how long at most. Default: 5 min.
 	MaxTime time.Duration
-	// MaxPercent is how many per cent of a backend's servers may be out at most; one may always be, if there are more.
-	// Default: 50.
+	// MaxPercent is how many per cent may be out at most of the servers that could serve: that have a weight, are not
+	// down, and do not drain. One may always be, if others can serve. Default: 50.
 	MaxPercent int
 }
 

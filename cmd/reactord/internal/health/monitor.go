@@ -126,6 +126,19 @@ func (m *Monitor) Configure(check *config.Check, keys *certs.Client, agent *conf
 	}
 }
 
+// Suspect checks the server as soon as the interval of a changing state allows, and lets one failure take it down:
+// others have found that it fails. A check that is in flight decides.
+func (m *Monitor) Suspect() {
+	j := &m.check
+	if m.life != running || j.task.period() == 0 || !m.health.state.Healthy() {
+		return
+	}
+	m.become(newStreak(m.fall()), nil)
+	if at := j.began + int64(j.task.interval()); !j.inFlight && (!j.timer.Pending() || at < j.timer.Deadline()) {
+		m.cfg.Loop.SetTimer(&j.timer, max(at, m.cfg.Loop.Now()))
+	}
+}
+
 // Stop ends the monitoring. When nothing is in flight any more it calls done, possibly inside Stop. The Observer is
 // not called any more.
 func (m *Monitor) Stop(done func()) {

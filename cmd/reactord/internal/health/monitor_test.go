@@ -342,3 +342,43 @@ func TestIntervals(t *testing.T) {
 		}
 	}
 }
+
+// A server that others suspect is checked immediately, and one failure takes it down. One that passes stays up.
+func TestSuspect(t *testing.T) {
+	onRings(t, func(t *testing.T, l *looping) {
+		to, off := switchable(t)
+		check := fast()
+		check.Expect, check.Fall, check.DownInterval = "ok", 100, time.Hour
+		checked := make(chan error, 1000)
+		w, m := newWatcher(), new(Monitor)
+		l.on(func() {
+			m.Start(Config{
+				Loop: l.Loop, Address: to, Check: check, Observer: w,
+				OnCheck: func(err error, _ time.Duration) { checked <- err },
+			})
+			check.Interval = time.Hour // from the second check on
+		})
+		await(t, checked)
+		l.on(m.Suspect)
+		if err := await(t, checked); err != nil {
+			t.Errorf("the check: %v", err)
+		}
+		l.on(func() {
+			if s := m.Status(); s.State != Up {
+				t.Errorf("it is %v after a check that has passed", s.State)
+			}
+		})
+		off.Store(true)
+		l.on(m.Suspect)
+		if c := await(t, w.health); c.up {
+			t.Error("it is up after a check that has failed")
+		}
+		l.on(m.Suspect)
+		l.on(func() {
+			if s := m.Status(); s.State != Down || m.check.timer.Deadline() < l.Now()+int64(time.Minute) {
+				t.Errorf("one that is down is checked immediately: %+v", s)
+			}
+		})
+		l.stop(m)
+	})
+}

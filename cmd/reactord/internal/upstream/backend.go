@@ -97,6 +97,7 @@ func (b *Backend) commit(next *prepared) {
 			s.ejection.end()
 		}
 	}
+	b.endEjections()
 	if b.surprises.Load() != next.surprises || next.slow {
 		b.publish()
 		return
@@ -126,6 +127,7 @@ func (b *Backend) earliest() int64 { return max(b.now(), b.published+9*b.cost) }
 // publish makes a group, unless it would be the same.
 func (b *Backend) publish() {
 	loop := b.directory.Loop
+	b.endEjections()
 	loop.StopTimer(&b.publisher)
 	growing, over := false, b.slowStart()
 	for _, s := range b.member.servers {

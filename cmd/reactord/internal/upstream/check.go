@@ -92,6 +92,11 @@ func (s *Server) check(due bool) {
 	}
 }
 
+// isChecked reports whether checks of the server are made, and not only its agent is asked.
+func (s *Server) isChecked() bool {
+	return s.checking.monitor != nil && s.checking.as.check.Interval > 0
+}
+
 // stopChecks ends the checks. A check that is in flight ends later, and is not heard.
 func (s *Server) stopChecks() {
 	if m := s.checking.monitor; m != nil {
@@ -108,6 +113,9 @@ func (s *Server) checked(err error, took time.Duration) {
 		result = checkInconclusive
 	case err != nil:
 		result = checkFailure
+	}
+	if result != checkInconclusive {
+		s.ejection.checked(err == nil, s.Backend.now()-int64(took))
 	}
 	s.checking.counts[result].Add(1)
 	s.Backend.checkTime.Observe(int64(took))

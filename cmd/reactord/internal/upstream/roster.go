@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"cmp"
-	"math"
 	"os"
 	"slices"
 	"sync"
@@ -37,10 +36,7 @@ func newRoster(b *plan.Backend) *roster {
 	for i := range b.Servers {
 		p := &b.Servers[i]
 		ranks[i] = rank(p.Address)
-		of := set{p.Priority, s.Balance.Locality != "" && p.Locality != s.Balance.Locality}
-		if p.Backup {
-			of.priority = math.MaxInt
-		}
+		of := set{priority(p), s.Balance.Locality != "" && p.Locality != s.Balance.Locality}
 		k, known := at[of]
 		if !known {
 			k = len(r.sets)

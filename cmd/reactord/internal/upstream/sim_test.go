@@ -275,19 +275,12 @@ func (s *simulation) connects(t *simring.Thread) {
 
 // eject is what should happen after too many failures.
 func (s *simulation) eject(server *Server, m *model, c *config.Ejection) {
-	members, out := 0, 0
-	for other, o := range s.servers {
-		if other.Backend != server.Backend {
-			continue
-		}
-		if o.state() <= Down {
-			members++
-		}
-		if o.says[voiceEjection] == Ejected {
-			out++
-		}
+	all, out := s.candidates(server.Backend)
+	others := all - out
+	if m.plan.Weight > 0 {
+		others-- // itself
 	}
-	if m.state() != Up || members < 2 || out >= max(1, members*c.MaxPercent/100) {
+	if m.state() != Up || others == 0 || out >= max(1, all*c.MaxPercent/100) {
 		return
 	}
 	if s.k.Now()-m.backAt > int64(c.MaxTime) {
@@ -302,8 +295,37 @@ func (s *simulation) eject(server *Server, m *model, c *config.Ejection) {
 	s.say(m, voiceEjection, Ejected, 0)
 }
 
-// follow lets servers back whose ejection has ended.
+// candidates counts the servers that could serve if none was ejected, and how many of them are.
+func (s *simulation) candidates(b *Backend) (all, out int) {
+	for server, m := range s.servers {
+		if server.Backend == b && m.couldServe() {
+			all++
+			if m.says[voiceEjection] == Ejected {
+				out++
+			}
+		}
+	}
+	return all, out
+}
+
+func (m *model) couldServe() bool {
+	return m.plan.Weight > 0 && max(m.says[voicePlan], m.says[voiceCheck], m.says[voiceAgent]) == Up
+}
+
+// follow lets servers back whose ejection has ended, or which are the only ones that could serve.
 func (s *simulation) follow() {
+	now := s.loops[0].Now()
+	for _, b := range s.table {
+		if all, out := s.candidates(b); out < all {
+			continue
+		}
+		for server, m := range s.servers {
+			if server.Backend == b && m.says[voiceEjection] == Ejected && m.couldServe() {
+				m.inARow, m.backAt = 0, min(m.backAt, now)
+				s.say(m, voiceEjection, Up, now)
+			}
+		}
+	}
 	for _, m := range s.servers {
 		if m.says[voiceEjection] == Ejected && s.loops[0].Now() > m.backAt {
 			m.inARow = 0

@@ -13,7 +13,8 @@ import (
 //	            Down → Up                            Rise checks in a row have succeeded, or there are none any more
 //	the agent   Up → Down, Drain, Maintenance, back  the agent's word, or it is not asked any more
 //	ejection    Up → Ejected                         Failures connects in a row have failed
-//	            Ejected → Up                         its time has passed, or servers are not ejected any more
+//	            Ejected → Up                         its time has passed, its check has passed Rise times, no other
+//	                                                 server can serve, or servers are not ejected any more
 type State uint8
 
 // The states of a server.
@@ -82,6 +83,11 @@ func (s *standing) weight(of int) int { return of * s.agentPercent * s.permille 
 // stateIn is the state if the plan says another one.
 func (s *standing) stateIn(planned State) State {
 	return max(planned, s.says[voiceCheck], s.says[voiceAgent], s.says[voiceEjection])
+}
+
+// couldServe reports whether the server would have connections if it was not ejected.
+func (s *standing) couldServe(p *plan.Server) bool {
+	return s.weight(p.Weight) > 0 && max(planned(p), s.says[voiceCheck], s.says[voiceAgent]) == Up
 }
 
 // planned is what a plan says of a server.

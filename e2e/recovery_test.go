@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"testing"
+)
+
+// backing is a server that says its name to each connection, and can be stopped and started at the same address.
+type backing struct {
+	t       *testing.T
+	name    string
+	address string
+	ln      net.Listener
+}
+
+func newBacking(t *testing.T, name string) *backing {
+	t.Helper()
+	b := &backing{t: t, name: name, address: vacant(t)}
+	b.start()
+	t.Cleanup(b.stop)
+	return b
+}
+
+func (b *backing) start() {
+	b.t.Helper()
+	ln, err := net.Listen("tcp", b.address)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.ln = ln
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, b.name)
+			c.Close()
+		}
+	}()
+}
+
+func (b *backing) stop() { b.ln.Close() }
+
+// A server that was killed under load and comes back has its clients as soon as its check has passed, each time:
+// however long an ejection would last.
+func TestServerRecovers(t *testing.T) {
+	for _, test := range []struct {
+		name, server, expect string
+		meanwhile            string // who answers while it is down; "": no server
+	}{
+		{"the only primary", "", "primary", ""},
+		{"a primary with a spare", ", backup: true", "a", "spare"},
+		{"one of two", "", "a", "spare"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			primary, spare := newBacking(t, "primary"), newBacking(t, "spare")
+			d := startDiscovery(t, "epoll", fmt.Sprintf(`
+backends:
+  - name: b
+    servers: [{address: 'tcp://%s'}, {address: 'tcp://%s'%s}]
+    balance: {panic_threshold: 0, policy: round_robin}
+    check: {interval: 500ms, fast_interval: 50ms, down_interval: 50ms, rise: 2, fall: 2, expect: %s}
+    ejection: {time: 1h, max_time: 10h}
+`, primary.address, spare.address, test.server, test.expect))
+			if test.meanwhile == "" {
+				d.await("server is down") // the spare, by its check
+			}
+			eventually(t, "it serves", func() bool { return named(d.addr) == "primary" })
+			for range 3 {
+				primary.stop()
+				for range 40 {
+					if name := named(d.addr); name != test.meanwhile && name != "" {
+						t.Fatalf("%q answers", name)
+					}
+				}
+				primary.start()
+				eventually(t, "it serves again", func() bool { return named(d.addr) == "primary" })
+			}
+			d.stop()
+		})
+	}
+}
