@@ -9,6 +9,8 @@
 // Every test runs once on io_uring and once on epoll; REACTORD_RING restricts the tests to one of the two. The cases
 // about how connections end run a third time without a proxy between the peers: so they expect what TCP itself does.
 //
+// Tests whose name begins with TestHostile attack the daemon while an innocent client uses it: see [withstand].
+//
 // A test that needs a program which is not installed is skipped, and names the program; if CI is set, it fails.
 // REACTORD_E2E_BINARY is the path of a binary to test instead of building one.
 package e2e

@@ -13,14 +13,12 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"go.uber.org/zap"
-	"golang.org/x/net/netutil"
 )
 
 // API is the server of the admin API. Its methods may be called from any goroutine, but only one at a time.
 type API struct {
 	server
-	own     net.Listener // without the limit on clients
-	socket  *socket      // nil on TCP
+	socket  *socket // nil on TCP
 	daemon  Daemon
 	level   zap.AtomicLevel
 	slow    *SlowTurns
@@ -30,19 +28,20 @@ type API struct {
 const (
 	// requestTimeout bounds what a request waits for. It leaves time to write the answer before writeTimeout.
 	requestTimeout = writeTimeout - 5*time.Second
-	// maxClients is how many clients are connected at most; others wait.
-	maxClients = 128
+	// maxClients is how many clients of the API are connected at most, and maxScrapers how many of the metrics.
+	maxClients  = 64
+	maxScrapers = 32
 )
 
 // ListenAPI takes the address of the admin API, so that its errors are known early. Clients wait until [API.Serve] is
 // called.
 func ListenAPI(cfg config.Admin, log *zap.Logger) (*API, error) {
-	a := &API{server: server{name: "admin", web: cfg.WebConfigFile, log: log}}
+	a := &API{server: newServer("admin", nil, cfg.WebConfigFile, maxClients, log)}
 	l, err := a.listen(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	a.own, a.listener = l, netutil.LimitListener(l, maxClients)
+	a.listener = l
 	return a, nil
 }
 
@@ -80,7 +79,7 @@ func (a *API) Serve(d Daemon, level zap.AtomicLevel, slow *SlowTurns) {
 
 // isOpen reports whether other machines reach a.
 func (a *API) isOpen() bool {
-	return a.socket == nil && !isLoopbackAddress(a.own.Addr().String())
+	return a.socket == nil && !isLoopbackAddress(a.listener.Addr().String())
 }
 
 // Address is the address that a listens on, as "unix:///PATH" or "tcp://HOST:PORT".

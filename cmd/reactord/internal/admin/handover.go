@@ -10,7 +10,6 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"go.uber.org/zap"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,15 +17,13 @@ import (
 
 // TakeOver takes over a TCP listener for metrics. webFile is as that of [Listen].
 func TakeOver(l net.Listener, webFile string, log *zap.Logger) *Server {
-	return &Server{server: server{name: "metrics", listener: l, web: webFile, log: log}}
+	return &Server{server: newServer("metrics", l, webFile, maxScrapers, log)}
 }
 
 // TakeOverAPI takes over a listener for the admin API, which listens on the address of cfg. A unix socket keeps its
 // file, with its owner and permissions.
 func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error) {
-	a := &API{own: l, server: server{
-		name: "admin", listener: netutil.LimitListener(l, maxClients), web: cfg.WebConfigFile, log: log,
-	}}
+	a := &API{server: newServer("admin", l, cfg.WebConfigFile, maxClients, log)}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
 		_, path, err := ParseAddress(cfg.Address)
@@ -45,7 +42,7 @@ func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error
 func (s *Server) Dup() (fd int, err error) { return dup(s.listener) }
 
 // Dup is a copy of the listening socket for another process. The caller closes it.
-func (a *API) Dup() (fd int, err error) { return dup(a.own) }
+func (a *API) Dup() (fd int, err error) { return dup(a.listener) }
 
 // Leave ends the server, and leaves the file of its unix socket to the process that has taken it over.
 func (a *API) Leave() error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/reactord/reactord/cmd/reactord/internal/connlimit"
 	"go.uber.org/zap"
 )
 
@@ -30,14 +31,21 @@ type server struct {
 	listener net.Listener
 	web      string // the path of its web configuration file; "": it has none
 	log      *zap.Logger
+	limit    *connlimit.Limit
 	waiting  unanswered
 	stop     context.CancelFunc // ends run; nil before serve
 	ended    chan struct{}      // closed when run has ended; nil before serve
 	closing  sync.Once
 }
 
+// newServer returns a server that has at most max connections.
+func newServer(name string, l net.Listener, web string, max int, log *zap.Logger) server {
+	return server{name: name, listener: l, web: web, limit: connlimit.New(max), log: log}
+}
+
 // serve begins to answer, and returns. Over TLS it speaks HTTP/1.1, too: the bounds are on connections.
 func (s *server) serve(h http.Handler) {
+	h = s.limit.Handler(h)
 	wrong := &complaints{name: s.name, file: s.web, log: s.log}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -51,6 +59,7 @@ func (s *server) serve(h http.Handler) {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          newServerLog(wrong),
 		ConnState:         s.waiting.note,
+		ConnContext:       s.limit.ConnContext,
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
@@ -61,7 +70,7 @@ func (s *server) serve(h http.Handler) {
 // run answers until s is closed. If the web configuration file is wrong by now, clients wait until it is right.
 func (s *server) run(ctx context.Context, h http.Handler, wrong *complaints) {
 	defer close(s.ended)
-	l := newReserved(s.listener)
+	l := s.limit.Listener(newReserved(s.listener))
 	defer l.Close()
 	said := ""
 	for {

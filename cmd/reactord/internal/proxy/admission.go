@@ -69,9 +69,9 @@ const (
 	exhausted      // the budget has no pair left
 )
 
-// spare is how many descriptors the budget leaves to what is not a proxied connection: logs, the metrics page, the
-// admin API, discovery, health checks.
-const spare = 64
+// spare returns how many descriptors the budget leaves to what is not a proxied connection: logs, discovery, health
+// checks, and the HTTP servers, which have 128 connections at most. Where descriptors are scarce it leaves less.
+func spare(limit int) int { return min(max(limit/8, 64), 192) }
 
 // freeDescriptors is how many descriptors the process has for connections and listeners. The limit is the hard one: the
 // Go runtime has raised the soft limit to it.
@@ -84,7 +84,8 @@ func freeDescriptors() int {
 	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
 		used = len(entries)
 	}
-	return max(int(min(limit.Cur, 1<<30))-used-spare, 0)
+	most := int(min(limit.Cur, 1<<30))
+	return max(most-used-spare(most), 0)
 }
 
 // divide divides so many pairs among the listeners of a plan. Others, which are retired, keep the pairs that their

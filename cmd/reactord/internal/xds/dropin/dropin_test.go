@@ -215,6 +215,28 @@ func eventually(t *testing.T, what func() bool) {
 }
 
 // A socket that a process has left behind is replaced.
+// Idle clients of any address make room for a new one.
+func TestIdleClientsMakeRoom(t *testing.T) {
+	l := NewListeners(Handler(&process{state: Live}, metrics), zap.NewNop())
+	defer l.Close()
+	l.Set([]Listener{
+		{Name: "admin", Network: "tcp", Address: "127.0.0.1:0"},
+		{Name: "ready", Network: "tcp4", Address: "127.0.0.1:0", Paths: map[string]string{"/healthz/ready": "/ready"}},
+	})
+	for i := range 2 * maxClients {
+		c, err := net.DialTimeout("tcp", l.Addrs()[i%2].String(), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	answered := get(t, "GET", "http://"+l.Addr("ready").String()+"/healthz/ready")
+	if answered.status != http.StatusOK {
+		t.Errorf("the probe has got %d", answered.status)
+	}
+	eventually(t, func() bool { return l.Connections() <= maxClients })
+}
+
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admin.sock")
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/connlimit"
 	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"go.uber.org/zap"
 )
@@ -31,6 +32,7 @@ type Listener struct {
 type Listeners struct {
 	handler http.Handler
 	log     *zap.Logger
+	limit   *connlimit.Limit
 
 	connections atomic.Int64
 
@@ -57,8 +59,14 @@ type server struct {
 
 // NewListeners has no addresses. It serves pages of admin, which is [Handler].
 func NewListeners(admin http.Handler, log *zap.Logger) *Listeners {
-	return &Listeners{handler: admin, log: log, open: map[place]*server{}, failed: map[place]string{}}
+	limit := connlimit.New(maxClients)
+	return &Listeners{
+		handler: limit.Handler(admin), log: log, limit: limit, open: map[place]*server{}, failed: map[place]string{},
+	}
 }
+
+// maxClients is how many clients of all addresses are connected at most.
+const maxClients = 32
 
 // retry is how often an address is tried that could not be listened on.
 const retry = time.Second
@@ -132,8 +140,9 @@ func (l *Listeners) start(key place, w *Listener) error {
 	}
 	s := &server{listener: listener, paths: w.Paths}
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(l.handler, w, r) })
-	s.ReadHeaderTimeout, s.IdleTimeout, s.WriteTimeout = 10*time.Second, time.Minute, time.Minute
-	s.MaxHeaderBytes = 64 << 10
+	s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout = 5*time.Second, 10*time.Second, 30*time.Second
+	s.IdleTimeout = time.Minute
+	s.MaxHeaderBytes, s.ConnContext = 64<<10, l.limit.ConnContext
 	s.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -144,7 +153,7 @@ func (l *Listeners) start(key place, w *Listener) error {
 	}
 	s.ErrorLog = log.New(quiet{}, "", 0)
 	l.open[key] = s
-	l.all.Go(func() { _ = s.Serve(listener) }) // it ends by Shutdown
+	l.all.Go(func() { _ = s.Serve(l.limit.Listener(listener)) }) // it ends by Shutdown
 	l.log.Info("answered in Envoy's place", zap.String("listener", w.Name), zap.Stringer("address", s.listener.Addr()))
 	return nil
 }
