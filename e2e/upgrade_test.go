@@ -336,6 +336,27 @@ func TestUpgradeHangs(t *testing.T) {
 	g.awaitGone(pid)
 }
 
+// An upgrade by the admin API may take longer than other requests: a successor may read a large file.
+func TestUpgradeByAdminIsPatient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a minute")
+	}
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "a")
+	text := fmt.Sprintf(upgradeConfig, "epoll", 1, vacant(t), serve(t, echo)) +
+		"admin: {address: 'unix://" + socket + "'}\n"
+	g, _, program := configured(t, text)
+	installFile(t, program, []byte("#!/bin/sh\nsleep 31\nexec "+reactord+" \"$@\"\n"))
+	n := len(g.logged(anything))
+	r := run(t, "ctl", "--address", "unix://"+socket, "upgrade")
+	if r.code != 0 || !strings.Contains(r.stdout, "has taken over") {
+		t.Errorf("ctl upgrade: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	pid, _ := g.awaitSince(n, "upgraded: the new process accepts connections").field["successor"].(float64)
+	g.pid = int(pid)
+	g.end()
+}
+
 // The successor takes what its configuration has: more loops or fewer, and other listeners.
 func TestUpgradeChanges(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {

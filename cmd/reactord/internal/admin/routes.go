@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -44,7 +45,7 @@ func routes() []route {
 		bind(GetDrain, (*API).getDrain),
 		bind(PostDrain, (*API).drain),
 		bind(DeleteDrain, (*API).undrain),
-		bind(PostUpgrade, (*API).upgrade),
+		patient(PostUpgrade, (*API).upgrade),
 		bind(GetLogLevel, (*API).logLevel),
 		bind(SetLogLevel, (*API).setLogLevel),
 		bind(ListLoops, (*API).loops),
@@ -63,18 +64,40 @@ func bind[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (
 	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error {
 		ctx, cancel := context.WithTimeout(req.Context(), requestTimeout)
 		defer cancel()
-		out, err := f(a, ctx, in.(*In))
-		if err != nil {
-			return err
-		}
-		var text bytes.Buffer
-		if err := json.NewEncoder(&text).Encode(out); err != nil {
-			return problem(http.StatusInternalServerError, err.Error())
-		}
-		write(w, r.code, r.media, text.Bytes())
-		return nil
+		return respond(a, ctx, w, &r, in.(*In), f)
 	}
 	return r
+}
+
+// patient makes a route like [bind] of an endpoint that may take longer than other requests and bounds its own time. It
+// ends when the client has gone.
+func patient[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (Out, error)) route {
+	r := e.route()
+	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error {
+		writing := http.NewResponseController(w)
+		if err := writing.SetWriteDeadline(time.Time{}); err != nil {
+			return problem(http.StatusInternalServerError, err.Error())
+		}
+		defer func() { _ = writing.SetWriteDeadline(time.Now().Add(writeTimeout)) }()
+		return respond(a, req.Context(), w, &r, in.(*In), f)
+	}
+	return r
+}
+
+// respond calls the handler of a request, and writes its answer.
+func respond[In, Out any](
+	a *API, ctx context.Context, w http.ResponseWriter, r *route, in *In, f func(*API, context.Context, *In) (Out, error),
+) error {
+	out, err := f(a, ctx, in)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := json.NewEncoder(&text).Encode(out); err != nil {
+		return problem(http.StatusInternalServerError, err.Error())
+	}
+	write(w, r.code, r.media, text.Bytes())
+	return nil
 }
 
 // raw makes a route of an endpoint that writes its answer itself.

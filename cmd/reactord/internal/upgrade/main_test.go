@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -36,6 +37,14 @@ var roles = map[string]func(){
 	"exit":  func() { os.Exit(3) },
 	"crash": func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL); time.Sleep(patience) },
 	"hang":  func() { time.Sleep(time.Minute) },
+	"wrapper": func() { // as a script that starts the program and waits for it
+		startChild()
+		time.Sleep(time.Minute)
+	},
+	"orphan": func() { // as a script that starts the program in the background, and fails
+		startChild()
+		os.Exit(3)
+	},
 	"deaf": func() { // takes its sockets, and then does nothing
 		if _, err := Inherit(); err != nil {
 			panic(err)
@@ -62,6 +71,16 @@ var roles = map[string]func(){
 		g.Ready()
 		greet(sockets)
 	},
+}
+
+// startChild starts a process that hangs, with the descriptors of this one.
+func startChild() {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), roleEnv+"=hang")
+	child.ExtraFiles = []*os.File{os.NewFile(firstFD, "predecessor"), os.NewFile(firstFD+1, "socket")}
+	if err := child.Start(); err != nil {
+		panic(err)
+	}
 }
 
 // clean is an error if the environment has what only this process may see.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -72,6 +73,7 @@ type Successor struct {
 
 	socket  *os.File
 	process *os.Process
+	serves  atomic.Bool
 	state   *os.ProcessState // valid once Exited is closed
 }
 
@@ -109,10 +111,12 @@ func (p *Program) Start(ctx context.Context, sockets []Socket, state any) (_ *Su
 		return nil, fmt.Errorf("the successor, process %d: %w", s.PID, s.kill(err))
 	}
 	<-told // it has the manifest, because it is ready
+	s.serves.Store(true)
 	return s, nil
 }
 
-// kill ends a successor that does not serve, and waits until it has ended. It adds how to the error.
+// kill ends a successor that does not serve and its process group, and waits until it has ended. It adds how to the
+// error.
 func (s *Successor) kill(err error) error {
 	if errors.Is(err, errNoAnswer) { // it is ending
 		select {
@@ -163,7 +167,11 @@ func (p *Program) spawn(sockets []Socket) (*Successor, error) {
 	for _, s := range sockets {
 		files = append(files, uintptr(s.FD))
 	}
-	pid, err := syscall.ForkExec(p.path, p.args, &syscall.ProcAttr{Env: environment(), Files: files})
+	pid, err := syscall.ForkExec(p.path, p.args, &syscall.ProcAttr{
+		Env: environment(), Files: files,
+		// A process group, so that what a wrapper script has started is killed with it: it has the sockets, too.
+		Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
 	if err != nil {
 		return nil, errors.Join(err, own.Close())
 	}
@@ -175,9 +183,20 @@ func (p *Program) spawn(sockets []Socket) (*Successor, error) {
 	s := &Successor{PID: pid, Exited: done, socket: own, process: process}
 	go func() {
 		defer close(done)
-		s.state, _ = process.Wait()
+		s.wait()
 	}()
 	return s, nil
+}
+
+// wait waits until the successor has ended. If it has not served, its process group is killed: before its parent has
+// taken its state, so that the id is not another group's yet.
+func (s *Successor) wait() {
+	for unix.Waitid(unix.P_PID, s.PID, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR { //nolint:revive // again
+	}
+	if !s.serves.Load() {
+		_ = unix.Kill(-s.PID, unix.SIGKILL)
+	}
+	s.state, _ = s.process.Wait()
 }
 
 // environment is that of a successor.

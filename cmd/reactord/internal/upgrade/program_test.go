@@ -108,6 +108,43 @@ func TestStartFails(t *testing.T) {
 	})
 }
 
+// What a failed successor has started does not keep the sockets: no client waits in a queue that nothing accepts from.
+func TestStartFailsWithChildren(t *testing.T) {
+	for _, role := range []string{"wrapper", "orphan"} {
+		t.Run(role, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			raw, err := l.(*net.TCPListener).SyscallConn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			if e := raw.Control(func(fd uintptr) {
+				_, err = program(t, role).Start(ctx, []Socket{{"tcp://a", int(fd)}}, nil)
+			}); e != nil || err == nil {
+				t.Fatal("it serves", e)
+			}
+			_ = l.Close()
+			for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+				c, err := net.DialTimeout("tcp", l.Addr().String(), time.Second)
+				if errors.Is(err, unix.ECONNREFUSED) {
+					return
+				}
+				if err == nil {
+					_ = c.Close()
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("something listens still: %v", err)
+				}
+			}
+		})
+	}
+}
+
 func TestStartTwice(t *testing.T) {
 	p := program(t, "hang")
 	ctx, cancel := context.WithCancel(context.Background())

@@ -282,5 +282,10 @@ func (d *Daemon) setDrain(to *admin.Drain) error {
 	return d.Err
 }
 
-// Upgrade returns a number.
-func (d *Daemon) Upgrade(context.Context) (int, error) { return 4711, d.Err }
+// Upgrade returns a number. It refuses a context that would end an upgrade early.
+func (d *Daemon) Upgrade(ctx context.Context) (int, error) {
+	if at, ok := ctx.Deadline(); ok {
+		return 0, fmt.Errorf("the request ends at %v", at)
+	}
+	return 4711, d.Err
+}
