@@ -183,8 +183,8 @@ type Balance struct {
 	// SubsetKey is what tells this process from others in the choice of its subsets. Default: the host name.
 	SubsetKey string
 	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not, unless
-	// another priority makes up for them: a check that fails everywhere is more likely wrong than all servers. 0: never.
-	// Default: 50.
+	// another priority makes up for them: a check that fails everywhere is more likely wrong than all servers. 0
+	// (default): never. Clients get servers that are down then, although others are up.
 	PanicThreshold int
 }
 
@@ -287,7 +287,7 @@ type KeepAlive struct {
 // NewBackend is a backend with every default, without a name and servers.
 func NewBackend() Backend {
 	return Backend{
-		Balance:          Balance{Policy: "p2c", IPv4Prefix: 32, IPv6Prefix: 64, PanicThreshold: 50},
+		Balance:          Balance{Policy: "p2c", IPv4Prefix: 32, IPv6Prefix: 64},
 		Check:            Check{Timeout: 2 * time.Second, Rise: 2, Fall: 3},
 		Agent:            Agent{Interval: 2 * time.Second, Timeout: time.Second},
 		Ejection:         Ejection{Failures: 5, Time: 10 * time.Second, MaxTime: 5 * time.Minute, MaxPercent: 50},

@@ -86,6 +86,8 @@ var backendTable = series.Table[BackendStats]{
 		ofBackend, func(b *BackendStats) float64 { return float64(b.NoServer) }),
 	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,
 		func(b *BackendStats) float64 { return flag(b.Panic) }),
+	series.Counter("backend_panics_total", "Times that health began to be ignored.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.Panics) }),
 }
 
 var serverTable = series.Table[ServerStats]{

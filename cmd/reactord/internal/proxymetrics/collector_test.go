@@ -38,7 +38,7 @@ func seen() Stats {
 		}},
 		Backends: []BackendStats{{
 			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, QueueRefused: 4, RetriesRefused: 2,
-			NoServer: 6, Panic: true,
+			NoServer: 6, Panic: true, Panics: 7,
 			Servers:     []Count{{"up", 1}, {"down", 2}},
 			ConnectTime: observed(0.25, 0.25, 0, 0),
 			QueueTime:   observed(1.5, 0, 0, 0, 0),
@@ -62,6 +62,7 @@ reactord_backend_connections_limit{backend="app"} 50
 reactord_backend_connections_total{backend="app"} 10
 reactord_backend_no_server_total{backend="app"} 6
 reactord_backend_panic_mode{backend="app"} 1
+reactord_backend_panics_total{backend="app"} 7
 reactord_backend_queue_duration_seconds_sum{backend="app"} 1.5
 reactord_backend_queue_duration_seconds_count{backend="app"} 5
 reactord_backend_queue_length{backend="app"} 1
@@ -180,6 +181,7 @@ reactord_backend_connections_limit{backend="app"} 0
 reactord_backend_connections_total{backend="app"} 0
 reactord_backend_no_server_total{backend="app"} 0
 reactord_backend_panic_mode{backend="app"} 0
+reactord_backend_panics_total{backend="app"} 0
 reactord_backend_queue_duration_seconds_sum{backend="app"} 0
 reactord_backend_queue_duration_seconds_count{backend="app"} 0
 reactord_backend_queue_length{backend="app"} 0

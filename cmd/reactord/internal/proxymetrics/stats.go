@@ -76,6 +76,7 @@ type BackendStats struct {
 	RetriesRefused uint64    // retries that the retry budget did not allow
 	NoServer       uint64    // connections that got no server, but those that their clients have ended
 	Panic          bool      // health is ignored, because too few servers are healthy
+	Panics         uint64    // how often that has begun
 	Servers        []Count   // by state, all that there are
 	ConnectTime    Histogram // of connects that succeeded
 	QueueTime      Histogram // in the queue, of connections that have left it

@@ -9,6 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
 )
 
 // Backend is a group of servers that can stand in for each other.
@@ -30,12 +31,14 @@ type Backend struct {
 
 	checkTime proxymetrics.Durations // of checks that have ended
 	surprises atomic.Uint64          // changes of servers that Prepare cannot know
+	panics    atomic.Uint64          // how often health began to be ignored
 
 	// What the control loop has.
 	member      *membership
 	checks      *checks
 	plainChecks *checks // of servers without TLS
 	publisher   reactor.Timer
+	panicking   bool  // health is ignored
 	published   int64 // when the last group was made
 	cost        int64 // how long that took
 }
@@ -102,7 +105,7 @@ func (b *Backend) commit(next *prepared) {
 		b.publish()
 		return
 	}
-	b.group.Store(next.group)
+	b.install(next.group)
 	b.changed()
 }
 
@@ -137,13 +140,36 @@ func (b *Backend) publish() {
 	if b.member.roster != nil {
 		b.checkServers()
 	}
-	b.group.Store(newGroup(b.member, b.group.Load()))
+	b.install(newGroup(b.member, b.group.Load()))
 	b.published = loop.Clock()
 	b.cost = b.published - began
 	b.changed()
 	if growing {
 		loop.SetTimer(&b.publisher, b.now()+over/slowStartSteps)
 	}
+}
+
+// install has servers chosen from a group, and logs when that begins or ends to ignore health.
+func (b *Backend) install(g *Group) {
+	b.group.Store(g)
+	if g.Panic() == b.panicking {
+		return
+	}
+	b.panicking = g.Panic()
+	name := zap.String("backend", b.Name)
+	if !b.panicking {
+		b.directory.Log.Info("panic mode has ended", name)
+		return
+	}
+	b.panics.Add(1)
+	healthy := 0
+	for i := range g.made.servers {
+		if g.made.servers[i].Healthy {
+			healthy++
+		}
+	}
+	b.directory.Log.Warn("panic mode: too few servers are healthy, and all are used", name, zap.Int("healthy", healthy),
+		zap.Int("servers", len(g.Servers)), zap.Int("panic_threshold", g.made.settings.PanicThreshold))
 }
 
 // changed tells that the backend has another group or other limits.

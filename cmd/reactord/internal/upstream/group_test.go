@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
+	logs "go.uber.org/zap/zaptest/observer"
 )
 
 // Whatever changes in a turn makes one group.
@@ -80,5 +83,41 @@ func TestGroup(t *testing.T) {
 	g := b.Group().made.servers
 	if len(g) != 3 || !g[0].Backup || g[0].Locality != "here" || g[0].Priority != 7 || !g[0].Healthy || !g[2].Healthy {
 		t.Errorf("%+v", g)
+	}
+}
+
+// Panic mode is logged and counted when it begins and when it ends, also if it is there from the beginning.
+func TestPanicIsLogged(t *testing.T) {
+	r := run(t, reactor.Epoll, 1)
+	core, logged := logs.New(zap.InfoLevel)
+	r.Log = zap.New(core)
+	expect := func(what string, lines int) {
+		t.Helper()
+		eventually(t, what, func() bool { return logged.FilterMessageSnippet("panic mode").Len() == lines })
+	}
+	p := backend("a", 3, func(c *config.Backend) { c.Balance.PanicThreshold = 50 })
+	servers := r.commit(p)["a"].member.servers
+	say := func(state State) {
+		r.on(func() {
+			for _, s := range servers[1:] {
+				s.hear(voiceCheck, state, "test")
+			}
+		})
+	}
+	say(Down)
+	expect("it begins", 1)
+	say(Up)
+	expect("it ends", 2)
+	say(Down)
+	expect("it begins again", 3)
+	p.Settings = backend("a", 3).Settings
+	r.commit(p) // without a threshold
+	expect("a plan ends it", 4)
+	if backends, _ := r.Stats(); backends[0].Panics != 2 || backends[0].Panic {
+		t.Errorf("%+v", backends[0])
+	}
+	fields := logged.FilterMessageSnippet("panic mode").All()[0].ContextMap()
+	if fields["backend"] != "a" || fields["healthy"] != int64(1) || fields["servers"] != int64(3) {
+		t.Errorf("%v", fields)
 	}
 }

@@ -19,6 +19,7 @@ func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []pro
 			Limit:          b.Load.Limit(),
 			RetriesRefused: b.retries.refused.Load(),
 			Panic:          b.Group().Panic(),
+			Panics:         b.panics.Load(),
 			ConnectTime:    b.time.Read(),
 			CheckTime:      b.checkTime.Read(),
 		})

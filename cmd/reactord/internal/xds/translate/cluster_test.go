@@ -142,7 +142,8 @@ func TestClusterFields(t *testing.T) {
 	}
 	name := load(region("", at("A.example.", 80, "")))
 	for _, test := range []struct{ name, fields, want string }{
-		{"the defaults of Envoy", ``, "backend c Balance.Policy=round_robin Balance.IPv6Prefix=128 Ejection.Failures=0 " +
+		{"the defaults of Envoy", ``, "backend c Balance.Policy=round_robin Balance.IPv6Prefix=128 " +
+			"Balance.PanicThreshold=50 Ejection.Failures=0 " +
 			"MaxConnections=1024 IdleTimeout=0s HalfCloseTimeout=1h0m0s LifetimeJitter=0 KeepAlive.Idle=0s\n" +
 			"  server Address=192.0.2.1:80 Weight=1\n"},
 		{"another name", `"name":"d"`, `refused: name: "d" is sent as "c"`},
@@ -242,7 +243,7 @@ func TestClusterFields(t *testing.T) {
 			"Balance.Policy=random "},
 		{"none that is known", policiesOf(policy("envoy.type.v3.Percent", "")),
 			`refused: load_balancing_policy.policies: reactord has none of the policies ["type.googleapis.com/envoy.type.v3.Percent"]`},
-		{"no threshold of panic", `"common_lb_config":{"healthy_panic_threshold":{}}`, " Balance.PanicThreshold=0 "},
+		{"no threshold of panic", `"common_lb_config":{"healthy_panic_threshold":{}}`, " Balance.IPv6Prefix=128 Ejection"},
 		{"a threshold of panic", `"common_lb_config":{"healthy_panic_threshold":{"value":29.6}}`,
 			" Balance.PanicThreshold=30 "},
 		{"a wrong one", `"common_lb_config":{"healthy_panic_threshold":{"value":101}}`,
