@@ -27,13 +27,15 @@ type Control struct {
 	// Origin is who says it, for people: "xds SERVER".
 	Origin string
 
-	known map[Source]bool // see sources
+	known     map[Source]bool      // see sources
+	postponed map[string]postponed // changes of backends that wait for an answer, by their names
 }
 
 // Control replaces the part of the control plane. It returns when that is in force, or why it is not: then the part
 // before stays. What concerns one listener or backend is a [ControlError], joined with others, so that the caller can
 // leave that item out and try again: see [ControlErrors] and [Control.Without]. nil removes the part. The first answers
-// of new sources are awaited for a moment, as those of a file are. When ctx is done it returns earlier; the change
+// of new sources are awaited for a moment, as those of a file are. A backend that would have no servers without them
+// stays as it is until one has answered. When ctx is done it returns earlier; the change
 // continues.
 func (p *Planner) Control(ctx context.Context, c *Control) error {
 	done := make(chan error, 1)

@@ -193,6 +193,71 @@ func TestControlAwaitsItsSources(t *testing.T) {
 	}
 }
 
+// A backend whose servers come from names without an answer keeps what it had, across further changes, until one is
+// answered.
+func TestControlKeepsServersUntilAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running := 0
+		p, _ := started(t, Config{Load: always(small()), Discover: func(all ...*config.Config) {
+			names := map[Source]bool{}
+			for _, c := range all {
+				for i := range c.Backends {
+					for _, s := range Sources(&c.Backends[i]) {
+						names[s] = true
+					}
+				}
+			}
+			running = len(names)
+		}})
+		apply := func(c *Control) {
+			t.Helper()
+			if err := p.Control(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		named := func(name string) (*Control, Source) {
+			c := someControl(nil, "127.0.0.9:81", "127.0.0.9:82")
+			d := config.NewDNS()
+			d.Name, d.Port = name, 80
+			c.Backends[0].DNS, c.Backends[0].Retries = []config.DNS{d}, 7
+			return c, DNSSource(&c.Backends[0], &d)
+		}
+		const backend = "cluster/127.0.0.9:81"
+		has := func(server string, retries, sources int) {
+			t.Helper()
+			b := p.Plan().Backend(backend)
+			if len(b.Servers) != 1 || b.Server(server) == nil || b.Settings.Retries != retries || running != sources {
+				t.Fatalf("servers %v, %d retries, %d sources", b.Servers, b.Settings.Retries, running)
+			}
+		}
+		apply(someControl([]string{"192.0.2.1:80"}, "127.0.0.9:81", "127.0.0.9:82"))
+		usual := p.Plan().Backend(backend).Settings.Retries
+		first, source := named("a.test")
+		apply(first)
+		has("192.0.2.1:80", usual, 1)
+		again, _ := named("a.test")
+		apply(again) // of which all names are known
+		has("192.0.2.1:80", usual, 1)
+		p.Discovered(source, nil, errors.New("no such name"))
+		time.Sleep(time.Second)
+		has("192.0.2.1:80", usual, 1)
+		p.Discovered(source, []Server{server("192.0.2.7:80", "")}, nil)
+		time.Sleep(time.Second)
+		has("192.0.2.7:80", 7, 1)
+		second, _ := named("b.test")
+		apply(second)
+		has("192.0.2.7:80", 7, 2)
+		third, source := named("c.test")
+		apply(third)
+		has("192.0.2.7:80", 7, 2)
+		p.Discovered(source, []Server{server("192.0.2.8:80", "")}, nil)
+		time.Sleep(time.Second)
+		has("192.0.2.8:80", 7, 1)
+		apply(someControl([]string{"192.0.2.2:80"}, "127.0.0.9:81"))
+		has("192.0.2.2:80", usual, 0)
+	})
+}
+
 // A caller that does not wait any longer is told so, and the change continues.
 func TestControlIsGivenUp(t *testing.T) {
 	p, _ := started(t, Config{Load: always(small())})

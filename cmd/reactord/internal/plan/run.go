@@ -284,10 +284,14 @@ func (p *Planner) fileChange(l *loading) change {
 
 // controlChange puts a part of the control plane in force.
 func (p *Planner) controlChange(c *controlling) change {
-	discovers := len(c.control.sources())+len(p.good.Control.sources()) > 0
+	next := c.control.keep(p.good.Control, func(s Source) bool {
+		_, known := p.good.Discovered[s]
+		return known || c.early[s].servers != nil
+	})
+	discovers := len(next.sources())+len(p.good.Control.sources()) > 0
 	one := change{
 		edit: func(parts *Parts) error {
-			parts.Control = c.control
+			parts.Control = next
 			c.come(parts)
 			return nil
 		},
@@ -296,6 +300,7 @@ func (p *Planner) controlChange(c *controlling) change {
 			p.coming = nil
 			if err == nil {
 				p.accepted(&c.arrival)
+				p.logPostponed(next)
 			}
 			if discovers {
 				p.discover()
@@ -303,10 +308,20 @@ func (p *Planner) controlChange(c *controlling) change {
 			c.done <- err
 		},
 	}
-	if backends, only := c.control.changed(p.good.Control); only {
+	if backends, only := next.changed(p.good.Control); only {
 		one.backends = append([]string{}, backends...)
 	}
 	return one
+}
+
+// logPostponed says which backends wait for the answers of their new names.
+func (p *Planner) logPostponed(c *Control) {
+	if c == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.postponed)) {
+		p.cfg.Log.Warn("no answer from DNS; the backend keeps its servers until there is one", zap.String("backend", name))
+	}
 }
 
 func (f *File) has(backend string) bool {
@@ -314,9 +329,13 @@ func (f *File) has(backend string) bool {
 }
 
 func (p *Planner) discoveredChange(s Source, r report) change {
-	return change{
+	awaited := p.good.Control.awaits(s)
+	one := change{
 		backends: []string{s.Backend},
 		edit: func(parts *Parts) error {
+			if parts.Control.awaits(s) {
+				parts.Control = parts.Control.advance(s.Backend)
+			}
 			if parts.sources()[s] { // else the file that is put in force with it has removed it
 				parts.Discovered[s] = r.servers
 			}
@@ -328,8 +347,16 @@ func (p *Planner) discoveredChange(s Source, r report) change {
 				p.refused[s] = r.servers
 			}
 			p.noteFound(s, err == nil, cmp.Or(err, r.err))
+			if awaited && err == nil {
+				p.notes.keep(p.good.sources())
+				p.discover()
+			}
 		},
 	}
+	if awaited {
+		one.backends = nil // its settings change, too
+	}
+	return one
 }
 
 // noteFound notes the result of a source that is known.

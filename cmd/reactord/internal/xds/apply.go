@@ -34,10 +34,13 @@ func (c *Client) plan(ctx context.Context) {
 		if changed {
 			continue // with what is left
 		}
-		c.book.commit(&chosen)
+		left := c.book.commit(&chosen)
 		c.status.applied(time.Now())
 		c.saver.change(time.Now())
 		c.ready(&chosen)
+		if left && c.book.retry() {
+			continue // what was refused because of it may be right now
+		}
 		break
 	}
 	c.answer()
@@ -71,7 +74,7 @@ const warmTimeout = 15 * time.Second
 // try puts a choice in force. changed: something of it was found to be wrong, and is marked. ended: the plan takes
 // nothing any more.
 func (c *Client) try(ctx context.Context, chosen *choice) (ended, changed bool) {
-	made, faults, err := c.book.language.tryBuild(chosen.set())
+	made, faults, err := c.book.language.tryBuild(c.book.set(chosen))
 	if err != nil {
 		c.panicked(err)
 		return !c.book.blamePanic(chosen, err), true
@@ -178,7 +181,7 @@ func (b *book) blamePanic(ch *choice, err error) (changed bool) {
 			return
 		}
 		before[r.kind][r.name] = one
-		if _, _, err := b.language.tryBuild(before.set()); err != nil {
+		if _, _, err := b.language.tryBuild(b.set(&before)); err != nil {
 			changed = ch.blame(r.kind, r.name, err) || changed
 		}
 		if delete(before[r.kind], r.name); was != nil {
@@ -235,8 +238,11 @@ func (c *Client) note() {
 		fields := []zap.Field{zap.Stringer("type", r.kind), zap.String("name", r.name), zap.String("version", r.version)}
 		switch {
 		case state == Refused:
-			c.log.Warn("xds: a resource is refused; what was in force before stays",
-				append(fields, zap.String("reason", problem))...)
+			what := "xds: a resource is refused; what was in force before stays"
+			if r.used == nil {
+				what = "xds: a resource is refused, and no version of it is in force"
+			}
+			c.log.Warn(what, append(fields, zap.String("reason", problem))...)
 		case state == HeldBack:
 			c.log.Warn("xds: a removal is held back", append(fields, zap.String("reason", problem))...)
 		case state == Accepted && (was == Refused || was == HeldBack):

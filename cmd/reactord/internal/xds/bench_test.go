@@ -42,7 +42,7 @@ func BenchmarkEndpoints(b *testing.B) {
 	}
 	apply := func() {
 		chosen, _ := c.book.choose(time.Now())
-		made, faults, err := c.book.language.tryBuild(chosen.set())
+		made, faults, err := c.book.language.tryBuild(c.book.set(&chosen))
 		if err != nil || len(faults) > 0 {
 			b.Fatal(err, faults)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/ads"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/translate"
 )
 
 // book is what is known about resources, and decides which of them are in force. It has no clock and no goroutine.
@@ -271,16 +272,28 @@ func (c *chooser) prune() {
 	}
 }
 
-// set is the values of a choice.
-func (ch *choice) set() *set {
-	var s set
+// set returns the values of a choice, with the claims of its listeners: what is in force keeps its address.
+func (b *book) set(ch *choice) *set {
+	s := &set{claim: make(map[string]claim, len(ch[listeners]))}
 	for k := range ch {
-		s[k] = make(map[string]value, len(ch[k]))
+		s.of[k] = make(map[string]value, len(ch[k]))
 		for name, c := range ch[k] {
-			s[k][name] = c.value
+			s.of[k][name] = c.value
 		}
 	}
-	return &s
+	for name, c := range ch[listeners] {
+		switch r := b.all[listeners][name]; {
+		case r.got == nil:
+			s.claim[name] = translate.Removed
+		case r.used == c:
+			s.claim[name] = translate.InForce
+		case r.used != nil:
+			s.claim[name] = translate.Changed
+		default:
+			s.claim[name] = translate.New
+		}
+	}
+	return s
 }
 
 // inForce reports whether a choice is in force already.
@@ -295,14 +308,18 @@ func (b *book) inForce(ch *choice) bool {
 	return true
 }
 
-// commit notes that a choice is in force, and forgets what nothing needs.
-func (b *book) commit(ch *choice) {
+// commit notes that a choice is in force, and forgets what nothing needs. left reports whether a listener in force was
+// replaced or has gone: what it had may be free for others.
+func (b *book) commit(ch *choice) (left bool) {
 	for k := range b.all {
 		for name, r := range b.all[k] {
-			r.used = ch[k][name]
+			now := ch[k][name]
+			left = left || kind(k) == listeners && r.used != nil && r.used != now //nolint:gosec // there are four
+			r.used = now
 		}
 	}
 	b.forget()
+	return left
 }
 
 // forget forgets what is neither there nor wanted.

@@ -306,6 +306,42 @@ func TestHoldBack(t *testing.T) {
 	}
 }
 
+// A listener in force keeps its address, whatever the names of others that claim it, until it leaves it or is removed.
+func TestAddressInForceStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, Settings{HoldBack: 5 * time.Second, HoldBackPercent: 100})
+		d.hears(one("m", 80, "m", "10.0.0.1:80")...)
+		d.hears(slices.Concat(one("a", 80, "a", "10.0.0.2:80"), one("z", 80, "z", "10.0.0.3:80"))...)
+		d.serves(map[string]string{"m": "80 m 10.0.0.1:80"})
+		d.is(listeners, "m", Accepted)
+		d.is(listeners, "a", Refused)
+		d.is(listeners, "z", Refused)
+		d.hears(word{clusters, "m2", toyCluster("m2")}, word{endpoints, "m2", toyEndpoints("10.0.0.4:80")},
+			word{listeners, "m", toyListener(80, "m2")}) // another form of it keeps the address, too
+		d.serves(map[string]string{"m": "80 m2 10.0.0.4:80"})
+		d.hears(word{listeners, "m", toyListener(81, "m2")})
+		d.serves(map[string]string{"a": "80 a 10.0.0.2:80", "m": "81 m2 10.0.0.4:80"})
+		d.is(listeners, "z", Refused)
+		d.hears(word{listeners, "a", nil}) // one of two: it is not held back
+		d.serves(map[string]string{"m": "81 m2 10.0.0.4:80", "z": "80 z 10.0.0.3:80"})
+		d.is(listeners, "z", Accepted)
+	})
+}
+
+// A listener that is removed while another one takes its address is not held back.
+func TestRenamedListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, Settings{HoldBack: 5 * time.Second, HoldBackPercent: 100})
+		d.hears(one("a", 80, "a", "10.0.0.1:80")...)
+		d.hears(word{listeners, "b", toyListener(80, "b")})
+		d.hears(word{listeners, "a", nil})
+		d.serves(map[string]string{"a": "80 a 10.0.0.1:80"}) // b is not warm
+		d.hears(word{clusters, "b", toyCluster("b")}, word{endpoints, "b", toyEndpoints("10.0.0.2:80")})
+		d.serves(map[string]string{"b": "80 b 10.0.0.2:80"})
+		d.is(listeners, "b", Accepted)
+	})
+}
+
 // What was accepted survives the process by the file.
 func TestLastGoodSurvives(t *testing.T) {
 	path := t.TempDir() + "/last"

@@ -15,7 +15,8 @@
 // A cluster comes into force when its endpoints and secrets have arrived, and a listener after its clusters and
 // secrets. Until then what was in force before stays. The order in which resources arrive makes no difference. What
 // never gets warm keeps only itself back. Something new whose endpoints or clusters have not arrived within
-// initial_fetch_timeout comes up without them; something that works is never replaced by that.
+// initial_fetch_timeout comes up without them; something that works is never replaced by that. A listener in force
+// keeps its address as long as the control plane has it there, whichever others claim it.
 //
 // A removed cluster stays in force as long as a listener in force refers to it. Clusters that no listener refers to
 // are kept, as Envoy does, and become no backend, so that they cost no checks. Endpoints and secrets stay as long

@@ -45,8 +45,14 @@ type value interface {
 	size() int             // how many servers it has
 }
 
-// set is the resources that a part of the plan is made of, by kind and name.
-type set [kinds]map[string]value
+// set is the resources that a part of the plan is made of.
+type set struct {
+	of    [kinds]map[string]value // by name
+	claim map[string]claim        // of each listener
+}
+
+// claim is how good the claim of a listener to its address is: the lowest one has it.
+type claim = translate.Claim
 
 // fault is what is wrong with a resource beside others.
 type fault struct {
@@ -125,18 +131,18 @@ var kindOfFault = map[translate.Type]kind{
 func (envoy) build(s *set) (*plan.Control, []fault) {
 	t := translate.Set{
 		Listeners: map[string]*translate.Listener{}, Clusters: map[string]*translate.Cluster{},
-		Endpoints: map[string]*translate.Endpoints{}, Secrets: map[string]*translate.Secret{},
+		Endpoints: map[string]*translate.Endpoints{}, Secrets: map[string]*translate.Secret{}, Claims: s.claim,
 	}
-	for name, v := range s[listeners] {
+	for name, v := range s.of[listeners] {
 		t.Listeners[name] = v.(listener).Listener
 	}
-	for name, v := range s[clusters] {
+	for name, v := range s.of[clusters] {
 		t.Clusters[name] = v.(cluster).Cluster
 	}
-	for name, v := range s[endpoints] {
+	for name, v := range s.of[endpoints] {
 		t.Endpoints[name] = v.(loads).Endpoints
 	}
-	for name, v := range s[secrets] {
+	for name, v := range s.of[secrets] {
 		t.Secrets[name] = v.(secret).Secret
 	}
 	made, found := translate.Build(&t)

@@ -180,7 +180,7 @@ func (c *Client) Restore(handed []byte) *plan.Control {
 	c.status.versionsOf, c.status.lastGood, c.status.restored = s.Server, s.Heard, true
 	for {
 		chosen, _ := c.book.choose(now)
-		made, faults, err := c.book.language.tryBuild(chosen.set())
+		made, faults, err := c.book.language.tryBuild(c.book.set(&chosen))
 		changed := false
 		for _, f := range faults {
 			changed = chosen.blame(f.kind, f.name, f.err) || changed

@@ -1,9 +1,11 @@
 package xds
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -73,8 +75,8 @@ func (toys) decode(_ kind, _ string, body []byte) (value, error) {
 func (toys) build(s *set) (*plan.Control, []fault) {
 	c := &plan.Control{Servers: map[string][]plan.Server{}}
 	var faults []fault
-	for k := range s {
-		for name, v := range s[k] {
+	for k := range s.of {
+		for name, v := range s.of[k] {
 			t := v.(*toy)
 			if t.Panic == "build" {
 				panic("toy")
@@ -84,7 +86,16 @@ func (toys) build(s *set) (*plan.Control, []fault) {
 			}
 		}
 	}
-	for name, v := range s[listeners] {
+	names := slices.Sorted(maps.Keys(s.of[listeners]))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.claim[a], s.claim[b]) })
+	taken := map[int]string{}
+	for _, name := range names {
+		v := s.of[listeners][name]
+		if by := taken[v.(*toy).Port]; by != "" {
+			faults = append(faults, fault{listeners, name, fmt.Errorf("the port is that of %s", by)})
+			continue
+		}
+		taken[v.(*toy).Port] = name
 		for _, needed := range v.needs(clusters) {
 			l := config.NewListener()
 			l.Name, l.Backend = name, needed
@@ -95,11 +106,11 @@ func (toys) build(s *set) (*plan.Control, []fault) {
 			if !slices.ContainsFunc(c.Backends, func(b config.Backend) bool { return b.Name == needed }) {
 				c.Backends = append(c.Backends, b)
 			}
-			if s[clusters][needed] == nil || c.Servers[needed] != nil {
+			if s.of[clusters][needed] == nil || c.Servers[needed] != nil {
 				continue
 			}
-			for _, e := range s[clusters][needed].needs(endpoints) {
-				if of := s[endpoints][e]; of != nil {
+			for _, e := range s.of[clusters][needed].needs(endpoints) {
+				if of := s.of[endpoints][e]; of != nil {
 					for _, at := range of.(*toy).Servers {
 						c.Servers[needed] = append(c.Servers[needed], plan.Server{Address: netip.MustParseAddrPort(at), Weight: 1})
 					}

@@ -73,6 +73,13 @@ func TestBuild(t *testing.T) {
 			"listener a at", "fault: listener b: address tcp://192.0.2.1:80 overlaps tcp://0.0.0.0:80 of listener a",
 			"listener c at", "listener d at",
 		}, "listener b at"},
+		{"an address that is in force", func(s *Set) {
+			s.put(t, "a", bindAt("0.0.0.0", "80"))
+			s.put(t, "b", bindAt("192.0.2.1", "80"))
+			s.Claims = map[string]Claim{"a": New, "b": InForce}
+		}, []string{
+			"fault: listener a: address tcp://0.0.0.0:80 overlaps tcp://192.0.2.1:80 of listener b", "listener b at",
+		}, "listener a at"},
 		{"attempts", func(s *Set) {
 			s.put(t, "a", bindAt("192.0.2.1", "80")+","+to(`,"max_connect_attempts":3`))
 			s.put(t, "b", bindAt("192.0.2.1", "81")+","+to(`,"max_connect_attempts":4`))

@@ -73,7 +73,10 @@ func (s *Set) add(of, name string, body []byte) (verdict string, err error) {
 }
 
 func newSet() *Set {
-	return &Set{map[string]*Listener{}, map[string]*Cluster{}, map[string]*Endpoints{}, map[string]*Secret{}}
+	return &Set{
+		Listeners: map[string]*Listener{}, Clusters: map[string]*Cluster{}, Endpoints: map[string]*Endpoints{},
+		Secrets: map[string]*Secret{},
+	}
 }
 
 // TestReplay has every resource of every recording judged. The golden file says how, and why one is refused.

@@ -32,7 +32,21 @@ type Set struct {
 	Clusters  map[string]*Cluster
 	Endpoints map[string]*Endpoints
 	Secrets   map[string]*Secret
+	// Claims are the claims of Listeners, by name. Of several with one address, or with different wishes of a cluster,
+	// the one with the best claim is built, or else the first by name.
+	Claims map[string]Claim
 }
+
+// Claim is how good the claim of a listener to its address is.
+type Claim uint8
+
+// The claims, the best one first.
+const (
+	InForce Claim = iota // it is in force as it is
+	Changed              // another form of it is in force
+	New
+	Removed // it is in force, and the control plane has removed it
+)
 
 // Fault is what is wrong with a resource beside others.
 type Fault struct {
@@ -55,11 +69,16 @@ func Build(s *Set) (*plan.Control, []Fault) {
 		},
 		uses: map[string]*use{}, keys: map[*serverTLS]*ending{},
 	}
-	for _, name := range sorted(s.Listeners) {
+	names := sorted(s.Listeners)
+	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(s.Claims[x], s.Claims[y]) })
+	for _, name := range names {
 		if err := b.listener(name, s.Listeners[name]); err != nil {
 			b.faults = append(b.faults, Fault{TypeListener, name, err})
 		}
 	}
+	sort.SliceStable(b.control.Listeners, func(i, j int) bool { // whatever their claims are
+		return b.control.Listeners[i].Name < b.control.Listeners[j].Name
+	})
 	for _, name := range sorted(b.uses) {
 		if err := b.backend(name, b.uses[name]); err != nil {
 			b.faults = append(b.faults, Fault{TypeCluster, name, err})
