@@ -52,8 +52,9 @@ type LoopConfig struct {
 	// the next request. It has steps of 1 µs, and is 100 ms at most. Default 0: none.
 	MinWait time.Duration
 	// DrainTimeout is how long [Loop.Run], once stopped, waits for the operations in flight to complete. Operations
-	// that have not completed by then are leaked, and counted. Tasks are aborted when an eighth of the time is left:
-	// see package task. Default 10 s.
+	// that have not completed by then are leaked, counted, and named by the error of Run, which matches [ErrLeaked]. Tasks
+	// are abandoned when an eighth of the time is left: see package task. Then the error matches [task.ErrAbandoned].
+	// Default 10 s.
 	DrainTimeout time.Duration
 	// SlowTurn is how long the loop may be in one callback, or in all that it has to do before it looks for completions
 	// again, before that is reported. Default 1 s. Negative: it is not.

@@ -5,6 +5,7 @@ package reactor
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,7 +112,21 @@ func (l *Loop) abandon(cause error) error {
 	leaked.mu.Unlock()
 	l.count.leaked = l.slots.used
 	l.publish()
-	return errors.Join(cause, l.ring.Close(), fmt.Errorf("reactor: %d %w", l.slots.used, ErrLeaked))
+	return errors.Join(cause, l.ring.Close(), fmt.Errorf("reactor: %d %w: %s", l.slots.used, ErrLeaked, l.leftInFlight()))
+}
+
+// leftInFlight names the oldest operations in flight.
+func (l *Loop) leftInFlight() string {
+	const most = 8
+	all := l.InFlight()
+	names := make([]string, 0, most+1)
+	for _, f := range all[:min(len(all), most)] {
+		names = append(names, strings.Join(strings.Fields(f.String()), " "))
+	}
+	if len(all) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // refuse closes the remote stack, and abandons the work that is there.

@@ -5,6 +5,7 @@ package reactor
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
@@ -143,7 +144,7 @@ func (t *taskOp) abandon() {
 	if t.state == tasksRunning {
 		t.loop.coroutines.Drain(nil)
 	}
-	t.loop.coroutines.Abandon()
+	_ = t.loop.coroutines.Abandon() // what the loop has failed with is told
 	t.loop.slots.release(t.id)
 }
 
@@ -153,6 +154,9 @@ type taskAbort taskOp
 
 func (a *taskAbort) OnTimer(now int64) {
 	l := a.loop
-	l.coroutines.Abandon()
+	if err := l.coroutines.Abandon(); err != nil {
+		l.failed = errors.Join(l.failed, fmt.Errorf("reactor: loop %s has drained for %v: %w", l.name,
+			(l.cfg.DrainTimeout-l.drainReserve()).Round(time.Millisecond), err))
+	}
 	l.timers.Update(&l.watchdog, after(now, int64(l.drainReserve())))
 }

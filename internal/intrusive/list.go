@@ -8,11 +8,17 @@ type Links struct{ prev, next *Links }
 // Next is the element behind l; nil: l is the last.
 func (l *Links) Next() *Links { return l.next }
 
+// Prev is the element before l, or nil.
+func (l *Links) Prev() *Links { return l.prev }
+
 // List is a doubly linked list. The zero List is empty.
 type List struct{ first, last *Links }
 
 // First is the first element; nil: the list is empty.
 func (q *List) First() *Links { return q.first }
+
+// Last is the last element, or nil.
+func (q *List) Last() *Links { return q.last }
 
 // Empty reports whether the list has no element.
 func (q *List) Empty() bool { return q.first == nil }

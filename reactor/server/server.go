@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/task"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,10 +25,11 @@ type Server struct {
 	mu      sync.Mutex // held for a moment, and never during a system call
 	state   serverState
 	workers []*worker
-	ended   int   // how many of workers have
-	cut     int   // how many connections the end of the grace has closed
-	bound   bound // what the first listener is bound to
-	failed  error // the first listener that has failed
+	ended   int                 // how many of workers have
+	cut     int                 // how many connections the end of the grace has closed
+	left    task.AbandonedError // the tasks that did not end even then
+	bound   bound               // what the first listener is bound to
+	failed  error               // the first listener that has failed
 	done    chan struct{}
 	onDone  func() // called when done is closed
 }
@@ -49,6 +51,7 @@ const (
 //
 // It returns nil when ctx is done and the connections have ended by themselves, an error that matches
 // os.ErrDeadlineExceeded if some were closed at the end of the grace, and otherwise the error of a listener or a loop.
+// An error that matches [task.ErrAbandoned] names the tasks that did not even end then.
 func Serve(ctx context.Context, cfg Config, newHandler func(*reactor.Loop) Handler) error {
 	s, err := New(cfg, newHandler)
 	if err != nil {
@@ -131,14 +134,19 @@ func (s *Server) Addr() net.Addr {
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Err is why the server has ended: nil, the error of a listener, or an error that matches os.ErrDeadlineExceeded if
-// connections were closed at the end of the grace. From any thread.
+// connections were closed at the end of the grace, and [task.ErrAbandoned] if tasks did not end even then. From any
+// thread.
 func (s *Server) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil && s.cut > 0 {
-		return fmt.Errorf("%d connections did not end: %w", s.cut, &TimeoutError{GraceDeadline, s.cfg.Grace})
+	err := s.failed
+	if err == nil && s.cut > 0 {
+		err = fmt.Errorf("%d connections did not end: %w", s.cut, &TimeoutError{GraceDeadline, max(s.cfg.Grace, 0)})
 	}
-	return s.failed
+	if s.left.Tasks > 0 {
+		err = errors.Join(err, fmt.Errorf("server: %w", &s.left))
+	}
+	return err
 }
 
 // Shutdown ends the server gracefully. From any thread, more than once. It does not wait: see [Server.Done].
@@ -146,7 +154,8 @@ func (s *Server) Err() error {
 // What waits in the backlog is accepted and ended, rather than reset; nothing more is accepted. Connections are not
 // read from any more: what their handlers have produced is sent, then EOF. A connection that its handler has paused,
 // because it has yet to answer, is ended when it is resumed. A handler that is a [DrainHandler] is told. What is left
-// after Config.Grace is closed.
+// after Config.Grace is closed. A task that has not ended a second later, because it ignores that, is abandoned: see
+// [NewTask].
 func (s *Server) Shutdown() {
 	s.mu.Lock()
 	first := s.state == serving
@@ -175,10 +184,11 @@ func (s *Server) fail(err error) {
 }
 
 // workerEnded is called when a worker has no listener and no connection any more, on its loop's thread.
-func (s *Server) workerEnded(cut int) {
+func (s *Server) workerEnded(cut int, left *task.AbandonedError) {
 	s.mu.Lock()
 	s.ended++
 	s.cut += cut
+	s.left.Merge(left)
 	s.mu.Unlock()
 	s.endIfDone()
 }

@@ -38,6 +38,8 @@ func ServeTask(ctx context.Context, cfg Config, f func(t *task.T, c net.Conn) er
 // When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace has
 // passed, a Read or Write that waits ends with an error that matches os.ErrDeadlineExceeded, and so do all Writes from
 // then on; and the task is requested to stop, so that all else that it awaits, and later Reads, end with ErrStopped.
+// A task that has not ended a second later is abandoned: its next Await ends f as runtime.Goexit does, with its
+// deferred functions. That is logged with the line where it waits, and if it was the grace, [Server.Err] says it too.
 //
 // The error of f goes to Config.OnTaskError, and so does a deadline that has stopped f, as a [TimeoutError]. A panic is
 // logged and counted, as that of a handler.
@@ -63,7 +65,7 @@ type taskConn struct {
 	op     task.Op
 	over   stop.Source
 	why    *TimeoutError // the deadline that has ended it; nil: none
-	age    stamp         // in worker.tasks
+	age    stamp         // in worker.tasks or, if why is not nil, worker.overdue
 	shake  stamp         // in worker.shaking, while the TLS handshake lasts
 }
 
@@ -144,6 +146,8 @@ func (c *taskConn) expire(d Deadline, after time.Duration) {
 	}
 	c.w.count.deadlines[d].Add(1)
 	c.why = &TimeoutError{d, after}
+	c.w.tasks.end(&c.age)
+	c.w.overdue.add(&c.age)
 	if c.op.Began() {
 		_ = c.conn.SetDeadline(longAgo)
 		_ = c.conn.SetReadDeadline(time.Time{})
@@ -209,7 +213,11 @@ func (w *worker) taskPanicked(p *sender.PanicError) {
 }
 
 func (c *taskConn) ended() {
-	c.w.tasks.end(&c.age)
+	if c.why != nil {
+		c.w.overdue.end(&c.age)
+	} else {
+		c.w.tasks.end(&c.age)
+	}
 	c.w.connClosed(c.ln)
 }
 
@@ -220,6 +228,29 @@ func (u *unbegun) SetValue(struct{}) { (*taskConn)(u).ended() }
 func (u *unbegun) SetError(error)    { (*taskConn)(u).ended() }
 func (u *unbegun) SetStopped()       { (*taskConn)(u).ended() }
 func (u *unbegun) Env() sender.Env   { return sender.EmptyEnv{} }
+
+// taskEnd is how long a task may go on when a deadline has ended it: for its deferred functions.
+const taskEnd = time.Second
+
+// abandonOverdue abandons the tasks that ignore that a deadline has ended them, or that await what does not end.
+func (w *worker) abandonOverdue() {
+	var all task.AbandonedError
+	for s := w.overdue.due(); s != nil; s = w.overdue.due() {
+		c := taskOf(s)
+		at, suspended := c.op.Waiting()
+		if !suspended {
+			continue
+		}
+		all.Add(at)
+		if c.why.Deadline == GraceDeadline {
+			w.left.Add(at)
+		}
+		c.op.Abandon()
+	}
+	if all.Tasks != 0 {
+		w.cfg.ErrorLog.Error("tasks of connections were abandoned", "error", &all)
+	}
+}
 
 // eachTask calls f for the tasks that no deadline has ended.
 func (w *worker) eachTask(f func(*taskConn)) {

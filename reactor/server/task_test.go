@@ -3,14 +3,18 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -241,3 +245,76 @@ func TestTaskPanicAndGoexit(t *testing.T) {
 }
 
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
+
+// A task that ignores the end of the grace, or awaits what does not end, is abandoned, named, and told in the error of
+// Serve; its deferred functions run, and its client sees the end of the connection.
+func TestTaskThatIgnoresTheGrace(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		proceed := make(chan struct{})
+		for name, await := range map[string]func(t *task.T, l *reactor.Loop){
+			"Sleep": func(t *task.T, l *reactor.Loop) {
+				for {
+					_, _ = task.Await(t, l.SleepFor(100*time.Millisecond))
+				}
+			},
+			"Offload": func(t *task.T, l *reactor.Loop) {
+				for {
+					_, _ = task.Await(t, reactor.Offload(l, func() (int, error) { <-proceed; return 0, nil }))
+				}
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				log := new(bytes.Buffer)
+				cfg := server.Config{Grace: -1, ErrorLog: slog.New(slog.NewTextHandler(log, nil))}
+				cfg.Reactor.Loops = 1
+				ended := make(chan bool, 1)
+				r := serveTask(t, kind, cfg, func(t *task.T, c net.Conn) error {
+					defer func() { ended <- true }()
+					if _, err := io.WriteString(c, "x"); err != nil {
+						return err
+					}
+					await(t, c.(*netconn.Conn).Loop())
+					return nil
+				})
+				c := r.dial()
+				if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+					t.Error(err)
+				}
+				r.cancel()
+				<-ended
+				if name == "Offload" {
+					proceed <- struct{}{}
+				}
+				err := <-r.ended
+				if !errors.Is(err, task.ErrAbandoned) || !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("Serve: %v", err)
+				}
+				for _, text := range []string{err.Error(), log.String()} {
+					if !strings.Contains(text, name+" at ") || !strings.Contains(text, "task_test.go:") {
+						t.Errorf("%q does not name the line", text)
+					}
+				}
+				if b, err := io.ReadAll(c); len(b) != 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+					t.Errorf("%q, %v", b, err)
+				}
+				c.Close()
+			})
+		}
+	})
+}
+
+// A task that ignores the end of its lifetime is abandoned while the server continues.
+func TestTaskThatIgnoresItsLifetime(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		told := make(chan error, 1)
+		cfg := server.Config{Lifetime: 10 * time.Millisecond, ErrorLog: quiet, OnTaskError: func(err error) { told <- err }}
+		r := serveTask(t, kind, cfg, func(t *task.T, c net.Conn) error {
+			for {
+				_, _ = task.Await(t, c.(*netconn.Conn).Loop().SleepFor(time.Hour))
+			}
+		})
+		_, _ = io.ReadAll(r.dial())
+		isTimeout(t, server.LifetimeDeadline, told)
+		r.end()
+	})
+}

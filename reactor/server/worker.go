@@ -10,6 +10,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
 )
 
 // worker is a server on one loop: its listeners, its connections, and what these share.
@@ -21,9 +22,10 @@ type worker struct {
 	listeners []*listener
 	count     counts
 	state     workerState
-	conns     int // accepted and not closed yet
-	open      int // listeners that are not closed yet
-	cut       int // connections that the end of the grace has closed
+	conns     int                 // accepted and not closed yet
+	open      int                 // listeners that are not closed yet
+	cut       int                 // connections that the end of the grace has closed
+	left      task.AbandonedError // tasks that did not end even then
 
 	all     queue // of connections that are open, by age: the lifetime
 	idle    queue // of connections
@@ -32,6 +34,7 @@ type worker struct {
 	linger  queue // of endings
 	due     deadlineTimer
 	tasks   queue          // of taskConns, by age: the lifetime
+	overdue queue          // of taskConns that a deadline has ended, and that go on
 	shaking queue          // of taskConns, or of handshakes
 	ending  intrusive.List // of connections that are not open any more
 	grace   grace
@@ -94,6 +97,7 @@ func newWorker(s *Server, l *reactor.Loop) *worker {
 	w.due.timer.Init(w)
 	w.all.init(&w.due, w.cfg.Lifetime)
 	w.tasks.init(&w.due, w.cfg.Lifetime)
+	w.overdue.init(&w.due, taskEnd)
 	w.shaking.init(&w.due, w.cfg.HandshakeTimeout)
 	w.idle.init(&w.due, w.cfg.IdleTimeout)
 	w.idle.slack = w.idle.after / 64
@@ -122,6 +126,7 @@ func (w *worker) OnTimer(int64) {
 	for s := w.shaking.due(); s != nil; s = w.shaking.due() {
 		w.handshakeDue(s)
 	}
+	w.abandonOverdue()
 	for s := w.idle.due(); s != nil; s = w.idle.due() {
 		idleOwner(s).expire(IdleDeadline, w.cfg.IdleTimeout)
 	}
@@ -258,7 +263,7 @@ func (w *worker) endIfDone() {
 	w.state = workerEnded
 	w.grace.over.RequestStop()
 	w.loop.StopTimer(&w.due.timer)
-	w.server.workerEnded(w.cut)
+	w.server.workerEnded(w.cut, &w.left)
 }
 
 // opened is called when a connection was accepted.

@@ -1,6 +1,11 @@
 package task
 
-import "github.com/reactord/reactord/sender"
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/reactord/reactord/sender"
+)
 
 // A task that is suspended holds the operation state of what it awaits, and no other: when an operation has completed
 // its state is free for the next task of the scheduler that awaits such a sender.
@@ -48,7 +53,10 @@ func (a *allocation[V, O, S]) Start() {
 		l = new(stateList[V, O, S])
 		co.states.lists = append(co.states.lists, l)
 	}
-	l.put(&awaited[V, O, S]{await: newAwait(co, sender.CompletionBehaviorOf(new(S)))})
+	w := new(awaited[V, O, S])
+	kind := kindOf(reflect.TypeFor[awaited[V, O, S]](), reflect.TypeFor[O](), unsafe.Offsetof(w.op))
+	w.await = newAwait(co, sender.CompletionBehaviorOf(new(S)), kind)
+	l.put(w)
 }
 
 func (l *stateList[V, O, S]) take(co *coroutine) *awaited[V, O, S] {

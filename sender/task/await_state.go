@@ -18,12 +18,13 @@ type await struct {
 	state uint32 // between Start and the completion accessed atomically, unless confined
 	// confined: the operation completes on the thread of the task, as its sender has declared.
 	confined bool
-	outside  bool // it is started by startOutside
+	outside  bool   // it is started by startOutside
+	kind     uint16 // of awaitKinds
 }
 
-func newAwait(co *coroutine, c sender.CompletionBehavior) await {
+func newAwait(co *coroutine, c sender.CompletionBehavior, kind uint16) await {
 	confined := co.confines(c)
-	return await{co: co, confined: confined, outside: confined && c != sender.Inline}
+	return await{co: co, confined: confined, outside: confined && c != sender.Inline, kind: kind}
 }
 
 const (

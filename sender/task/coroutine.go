@@ -29,6 +29,9 @@ type coroutine struct {
 	outside    sender.Operation // what startOutside leaves to the scheduler; nil: nothing
 	failure    *outsideFailure  // how that has failed; nil: it has not
 	exited     bool             // its function called runtime.Goexit: it can run no other function
+	stranded   bool             // its function does not end: it is never resumed again
+	unwound    uint32           // Awaits since an Await has ended the function
+	inspection *inspection      // it is resumed to look at its stack; nil: it is not
 
 	// Of a goroutine: resume and suspend send here in turn.
 	handoff chan struct{}
@@ -153,7 +156,21 @@ func (co *coroutine) suspend() {
 		<-co.handoff
 		return
 	}
-	co.yield(struct{}{})
+	co.pause()
+}
+
+// strand never returns. It makes resume return, as if the function had returned: its deferred functions await in a
+// loop that does not end. The stack, and what it refers to, is lost.
+func (co *coroutine) strand() {
+	co.t.returned, co.t.err = true, abandonReason(co.t.err)
+	co.stranded = true
+	for {
+		if co.pool == nil {
+			co.handoff <- struct{}{}
+			select {}
+		}
+		co.yield(struct{}{})
+	}
 }
 
 // release gives the coroutine back when the function has returned. clean: all that was awaited has completed, and the
@@ -167,7 +184,7 @@ func (co *coroutine) release(clean bool) {
 	}
 	switch {
 	case co.pool != nil:
-		co.pool.put(co)
+		co.pool.put(co, clean)
 	case clean:
 		co.states.rest()
 		co.exited = false

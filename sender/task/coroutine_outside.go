@@ -25,7 +25,7 @@ func (t *T) startOutside(op sender.Operation, w *await) {
 		return
 	}
 	co.outside, t.wait = op, w
-	co.yield(struct{}{})
+	co.pause()
 	if co.failure != nil {
 		co.fail()
 	}

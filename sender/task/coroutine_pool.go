@@ -39,6 +39,7 @@ type CoroutinePool struct {
 	idles     int              // length of idle
 	busy      intrusive.List   // coroutines with a task
 	tasks     int              // length of busy
+	stranded  int              // coroutines whose function never ended
 	draining  bool
 	drained   func() // called when no task is left
 }
@@ -74,6 +75,10 @@ func (p *CoroutinePool) here() bool { return p.Here() || p.onThread() }
 
 // Tasks is how many tasks have begun and have not completed.
 func (p *CoroutinePool) Tasks() int { return p.tasks }
+
+// Stranded is how many abandoned tasks have not ended: their deferred functions await in a loop that ignores
+// [sender.ErrStopped]. They have completed, but their stacks are lost.
+func (p *CoroutinePool) Stranded() int { return p.stranded }
 
 // Run resumes the tasks that were ready when it was called.
 func (p *CoroutinePool) Run() {
@@ -117,13 +122,21 @@ func (p *CoroutinePool) Drain(done func()) {
 }
 
 // Abandon unwinds all tasks, as "The end of a scheduler" in the documentation of the package says. When it has
-// returned no task is left. It is called after Drain, and not by a task.
+// returned no task is left. It is called after Drain, and not by a task. The error is an [*AbandonedError]; nil: there
+// was no task.
 //
 // A task that is ready to be resumed is unwound too. When it is resumed later, that does nothing.
-func (p *CoroutinePool) Abandon() {
+func (p *CoroutinePool) Abandon() error {
+	var e AbandonedError
 	for !p.busy.Empty() {
-		coroutineOf(p.busy.First()).t.abandon(sender.ErrStopped)
+		co := coroutineOf(p.busy.First())
+		e.Add(co.waiting())
+		co.t.abandon(sender.ErrStopped)
 	}
+	if e.Tasks == 0 {
+		return nil
+	}
+	return &e
 }
 
 // checkDrained calls Drain's done if no task is left.
@@ -154,12 +167,15 @@ func (p *CoroutinePool) take() *coroutine {
 	return co
 }
 
-// put takes back a coroutine whose function has returned.
-func (p *CoroutinePool) put(co *coroutine) {
+// put takes back a coroutine whose function has returned. Unless it is clean, what the function awaited, or a
+// resumption, still refers to it.
+func (p *CoroutinePool) put(co *coroutine, clean bool) {
 	p.busy.Remove(&co.links)
 	p.tasks--
 	switch {
-	case co.exited || p.draining || p.idles == maxIdle:
+	case co.stranded:
+		p.stranded++
+	case co.exited || !clean || p.draining || p.idles == maxIdle:
 		co.end()
 	default:
 		p.idle.PushFront(&co.links)

@@ -63,8 +63,8 @@
 // # The end of a scheduler
 //
 // A CoroutineScheduler that ends sends a stop request to the operations that its tasks await, except inside
-// Unstoppable, and waits for the tasks. When it cannot wait any longer, it abandons them. Another scheduler abandons a
-// task by refusing to resume it.
+// Unstoppable, and waits for the tasks. When it cannot wait any longer, it abandons them, and an [AbandonedError] names
+// where they waited. [Op.Abandon] does that to one task. Another scheduler abandons a task by refusing to resume it.
 //
 // In an abandoned task, the Await for which it is suspended returns its result or, if there is none,
 // sender.ErrStopped. The next Await ends the function as runtime.Goexit does: it runs the deferred functions, in which

@@ -172,12 +172,19 @@ func (t *T) suspend(w *await) {
 	t.co.suspend()
 }
 
+// maxUnwound is how often deferred functions may await while their function is unwound. More are a loop that does not
+// end, which would block the scheduler.
+const maxUnwound = 1 << 17
+
 // unwind is called by Await in a task that has been abandoned. It ends the function, or returns if the function is
 // ending already.
 func (t *T) unwind() {
 	if t.fate == abandoned {
-		t.fate = unwinding
+		t.fate, t.co.unwound = unwinding, 0
 		runtime.Goexit()
+	}
+	if t.co.unwound++; t.co.unwound > maxUnwound {
+		t.co.strand()
 	}
 }
 
