@@ -100,6 +100,7 @@ const (
 	postedItem                            // a multishot receive has posted since it last found nothing
 	notifies                              // a notification follows its completion
 	onSource                              // a splice that waits in a list of the descriptor that it takes from
+	splicedInVain                         // a splice that found nothing to do although both descriptors were ready
 	writesPlain                           // a write: its plain file is in outputWriting because of it
 	addedNonblock                         // an open: the ring has added O_NONBLOCK
 )

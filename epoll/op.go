@@ -144,7 +144,9 @@ func (r *Ring) resume(e *entry, n int) {
 	case uring.OpOpenat:
 		r.opened(e, n)
 	case uring.OpSplice, uring.OpTee:
-		r.spliced(e, n)
+		if r.spliced(e, n) == tryAgain {
+			r.retrySplice(e)
+		}
 	default:
 		r.finishCall(e, n)
 	}

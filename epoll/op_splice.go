@@ -45,11 +45,13 @@ func (r *Ring) issueSplice(e *entry) {
 // retrySplice makes an attempt at a splice: on the loop if both descriptors can be waited for, or else in the pool.
 func (r *Ring) retrySplice(e *entry) {
 	trap, a := r.spliceCall(e)
-	if r.canWait(e.Fd) && r.canWait(e.FileIndex) {
-		r.spliced(e, raw(trap, a[0], a[1], a[2], a[3], a[4], a[5]))
+	if !r.canWait(e.Fd) || !r.canWait(e.FileIndex) {
+		r.delegate(e, trap, a[0], a[1], a[2], a[3], a[4], a[5])
 		return
 	}
-	r.delegate(e, trap, a[0], a[1], a[2], a[3], a[4], a[5])
+	for r.spliced(e, raw(trap, a[0], a[1], a[2], a[3], a[4], a[5])) == tryAgain {
+		trap, a = r.spliceCall(e)
+	}
 }
 
 // canWait reports whether fd is in the epoll set.
@@ -75,12 +77,14 @@ func (r *Ring) spliceCall(e *entry) (trap uintptr, args [6]uintptr) {
 	return unix.SYS_SPLICE, [6]uintptr{from, fromOff, to, toOff, size, flags}
 }
 
-// spliced deals with the result of the system call.
-func (r *Ring) spliced(e *entry, n int) {
+// spliced deals with the result of the system call. If it found nothing to do although both descriptors are ready, they
+// may have become ready meanwhile; if the next attempt says the same, there are bytes that splice(2) does not move,
+// such as urgent data, or no memory: the entry fails with EAGAIN, as the kernel's does on a non-blocking descriptor.
+func (r *Ring) spliced(e *entry, n int) verdict {
 	const in, out = unix.POLLIN | unix.POLLRDHUP, unix.POLLOUT
 	switch {
 	case n == interrupted:
-		r.retrySplice(e)
+		return tryAgain
 	case n == illegalSeek && (!opened(e.FileIndex, false) || !opened(e.Fd, true)):
 		r.fail(e, unix.EBADF) // which splice(2) checks later
 	case n != again:
@@ -89,9 +93,13 @@ func (r *Ring) spliced(e *entry, n int) {
 		r.awaitSource(e)
 	case r.canWait(e.Fd) && r.tmp.pollNow(e.Fd, out) == 0:
 		r.awaitSink(e)
+	case e.is(splicedInVain):
+		r.fail(e, unix.EAGAIN)
 	default:
-		r.retrySplice(e) // it has become ready meanwhile
+		e.flags |= splicedInVain
+		return tryAgain
 	}
+	return completed
 }
 
 // awaitSource makes a splice wait for data. With SPLICE_F_NONBLOCK it completes with EAGAIN instead, except that the
@@ -120,6 +128,7 @@ func (r *Ring) awaitSink(e *entry) {
 
 // await puts a splice into a list of one of its descriptors, whether it is in flight already or not.
 func (r *Ring) await(e *entry, s entryState, where entryFlags) {
+	e.flags &^= splicedInVain
 	if e.state == issued {
 		e.flags |= where
 		r.park(e, s)

@@ -79,6 +79,25 @@ func TestSpliceBothEnds(t *testing.T) {
 	})
 }
 
+// TestSpliceUrgent fails, and does not try again and again, in front of urgent data: splice(2) does not pass it.
+func TestSpliceUrgent(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		a, b := g.tcp()
+		rd, wr := g.pipe()
+		g.check(unix.SetNonblock(a, true)) // else the kernel says that it is at its end
+		g.check(unix.Sendto(b, []byte("ab!"), unix.MSG_OOB, nil))
+		g.write(b, "cd")
+		g.want(g.push(splice(a, wr, 10, 0)), 2, 0)
+		g.fails(g.push(splice(a, wr, 10, 0)), unix.EAGAIN)
+		g.fails(g.push(splice(a, wr, 10, unix.SPLICE_F_NONBLOCK)), unix.EAGAIN)
+		g.do(1, recvTo(a, g.bytes(1), 0)) // passes it
+		g.do(1, splice(a, wr, 10, 0))
+		if got := g.read(rd, 3); got != "abd" {
+			g.Errorf("%q", got)
+		}
+	})
+}
+
 // TestSpliceFromFile waits for room in a pipe with a plain file as the source: the pool tries again.
 func TestSpliceFromFile(t *testing.T) {
 	onBoth(t, func(g *rig) {

@@ -3,6 +3,7 @@
 package reactor
 
 import (
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
@@ -34,11 +35,13 @@ type spliceSender struct {
 // Splice is a sender of the number of bytes moved between two places of one loop, at least one of which is a pipe,
 // without a copy in the program's memory: at most n, and often fewer; 0 is EOF of what they come from. Bytes are never
 // lost: they are in one place or in the other, and if any were moved before a stop the operation completes with how
-// many.
+// many. Urgent data of a TCP connection (see tcp(7)) is left out, and what is behind it is moved.
 //
 // It waits until there is something to move and until there is room, because the kernel moves the bytes on one of a few
 // worker threads, which must not wait. The operation counts on both descriptors, and closing either cancels it. Streams
 // must have O_NONBLOCK.
+//
+// EAGAIN says that again and again nothing could be moved although both ends were ready.
 //
 // Kernel operation: IORING_OP_POLL_ADD, then IORING_OP_SPLICE with SPLICE_F_NONBLOCK, splice(2).
 func Splice(from, to SpliceEnd, n int) spliceSender { return spliceSender{from: from, to: to, n: n} }
@@ -60,8 +63,9 @@ func (c spliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) sender.Opera
 // SpliceOp is the operation state of [Splice] and [Tee].
 type SpliceOp struct {
 	single[int]
-	what  spliceSender
-	phase splicePhase
+	what   spliceSender
+	phase  splicePhase
+	behind [1]byte // the byte behind urgent data, see passUrgent
 }
 
 // splicePhase is what the entry is. Each prep prepares the next phase, skipping polls of what is no stream; after a
@@ -85,6 +89,8 @@ func (o *SpliceOp) Start() {
 func (o *SpliceOp) prep() bool {
 	from, to := o.what.from, o.what.to
 	switch {
+	case o.futile != 0 && o.phase == spliceMoves && o.passUrgent():
+		return false
 	case o.phase == spliceMoves && from.stream():
 		o.phase = spliceWaitsForBytes
 		o.poll(from.d, unix.POLLIN)
@@ -106,4 +112,35 @@ func (o *SpliceOp) prepMove(from, to int, n uint32) {
 	o.sqe.PrepSplice(from, o.what.from.off, to, o.what.to.off, n, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 }
 
-func (o *SpliceOp) onCompletion(out outcome) { o.complete(int(out.res), out) }
+func (o *SpliceOp) onCompletion(out outcome) {
+	if out.done() && out.res == 0 && o.passUrgent() {
+		return
+	}
+	o.complete(int(out.res), out)
+}
+
+// passUrgent moves the byte behind urgent data, if a move that found nothing stands in front of such data: splice(2)
+// does not pass it, and takes it for EOF if a FIN is behind. A receive passes it, and leaves the urgent byte out. The
+// byte is written to the pipe before it is received, so that it cannot get lost. The operation is ready then.
+func (o *SpliceOp) passUrgent() bool {
+	from, to, sys := o.what.from, o.what.to, o.loop.sys
+	if !from.stream() || o.what.tee || !atUrgent(sys, from.d) {
+		return false
+	}
+	n, _, err := sys.Recvfrom(int(from.d.fd), o.behind[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	if err != nil || n == 0 {
+		return false
+	}
+	if _, err := sys.Write(int(to.d.fd), o.behind[:]); err != nil {
+		return false
+	}
+	_, _, _ = sys.Recvfrom(int(from.d.fd), o.behind[:], unix.MSG_DONTWAIT)
+	o.ready(outcome{res: 1, kind: outcomeDone})
+	return true
+}
+
+// atUrgent reports whether the next byte to be received is urgent data.
+func atUrgent(sys host.System, d *Descriptor) bool {
+	at, err := sys.IoctlGetInt(int(d.fd), unix.SIOCATMARK)
+	return err == nil && at != 0
+}

@@ -52,13 +52,16 @@ func (p *SplicePipe) Close() {
 // Held is how many bytes are in the pipe.
 func (p *SplicePipe) Held() int { return p.held }
 
-// Fill takes what a socket has received, as far as there is room. No bytes: EOF. EAGAIN: there is nothing now. The pipe
-// must be empty.
+// Fill takes what a socket has received, as far as there is room. No bytes: EOF. EAGAIN: there is nothing now, or, if
+// the socket is readable, there is urgent data in front: a receive passes it. The pipe must be empty.
 func (p *SplicePipe) Fill(s *Socket) (int, error) {
 	if assert.Enabled && p.held != 0 {
 		panic("reactor: Fill of a SplicePipe that holds bytes")
 	}
 	n, err := p.splice(s, int(s.fd), p.to, p.size)
+	if n == 0 && err == nil && atUrgent(p.sys, &s.Descriptor) {
+		return 0, unix.EAGAIN // a FIN is behind it, and there may be bytes between
+	}
 	p.held += n
 	return n, err
 }

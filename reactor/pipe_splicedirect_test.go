@@ -95,6 +95,43 @@ func TestSplicePipe(t *testing.T) {
 	})
 }
 
+// Urgent data in front of the FIN is not taken for the end: there may be bytes between.
+func TestSplicePipeUrgent(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		defer r.end()
+		from, source := r.tcpPair(0)
+		defer unix.Close(source)
+		if err := unix.Sendto(source, []byte("!"), unix.MSG_OOB, nil); err != nil {
+			t.Fatal(err)
+		}
+		write(t, source, []byte("hello"))
+		if err := unix.Shutdown(source, unix.SHUT_WR); err != nil {
+			t.Fatal(err)
+		}
+		ended := must[uint32](r, from.Poll(unix.POLLRDHUP), new(reactor.PollOp))
+		if ended&unix.POLLRDHUP == 0 {
+			t.Fatalf("the poll reported %#x", ended)
+		}
+		r.do(func() {
+			var p reactor.SplicePipe
+			if err := p.Open(r.Loop, 1<<16); err != nil {
+				t.Error(err)
+				return
+			}
+			defer p.Close()
+			if n, err := p.Fill(from); n != 0 || !errors.Is(err, syscall.EAGAIN) {
+				t.Errorf("Fill in front of urgent data: %d, %v", n, err)
+			}
+		})
+		buf := make([]byte, 10)
+		if n := must[int](r, from.Recv(buf), new(reactor.RecvOp)); string(buf[:n]) != "hello" {
+			t.Errorf("received %q", buf[:n])
+		}
+		r.close(from)
+	})
+}
+
 // A System without splice(2) says so.
 func TestSplicePipeUnsupported(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {

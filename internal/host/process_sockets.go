@@ -18,6 +18,10 @@ func (process) Accept4(fd, flags int) (int, unix.Sockaddr, error) { return unix.
 
 func (process) Shutdown(fd, how int) error { return unix.Shutdown(fd, how) }
 
+func (process) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error) {
+	return unix.Recvfrom(fd, p, flags)
+}
+
 func (process) Getsockname(fd int) (unix.Sockaddr, error) { return unix.Getsockname(fd) }
 
 func (process) Getpeername(fd int) (unix.Sockaddr, error) { return unix.Getpeername(fd) }

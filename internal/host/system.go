@@ -53,6 +53,7 @@ type SocketSystem interface {
 	Listen(fd, backlog int) error
 	Accept4(fd, flags int) (int, unix.Sockaddr, error)
 	Shutdown(fd, how int) error
+	Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error) // flags have MSG_DONTWAIT
 	Getsockname(fd int) (unix.Sockaddr, error)
 	Getpeername(fd int) (unix.Sockaddr, error)
 

@@ -52,8 +52,9 @@
 //
 // # Limits
 //
-// A direction of a connection has one segment under way. Acknowledgements between machines take no time.
-// Completions about one descriptor come in the order in which they were made, except those of workers. Bytes on the
-// wire count as unsent. Symbolic links are not followed, directories not renamed, permissions not checked, and O_DIRECT
-// has no effect. There is no urgent data, no multicast, no linked entry and no registered file.
+// A direction of a connection has one segment under way. Acknowledgements between machines take no time. Completions
+// about one descriptor come in the order in which they were made, except those of workers. Bytes on the wire count as
+// unsent. Symbolic links are not followed, directories not renamed, permissions not checked, and O_DIRECT has no
+// effect. Urgent data cannot be received, only left out. There is no multicast, no linked entry and no registered
+// file.
 package simring

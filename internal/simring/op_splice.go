@@ -131,6 +131,12 @@ func (s *splice) fill(n int) int {
 	if r := s.full(s.out); r <= 0 {
 		return r
 	}
+	if t, ok := s.in.object.(*tcp); ok && t.atMark() { // as tcp_splice_read() has it
+		if t.atEnd() {
+			return 0
+		}
+		return s.again(s.in)
+	}
 	buf := make([]byte, min(n, s.sink.free()))
 	if f, ok := s.in.object.(*regular); ok {
 		off := s.in.position(s.from)

@@ -14,6 +14,9 @@ type tcp struct {
 	state     tcpState
 	peer      *tcp
 	in        []byte // arrived, and not read
+	read      uint64 // how many bytes of those that arrived are not in it any more
+	sent      uint64 // how many bytes were sent
+	urgent    uint64 // how many of them up to the last urgent one; 0: none is urgent
 	received  uint64 // how many bytes have arrived; a FIN counts as one
 	acked     uint64 // how many of the bytes that were sent have arrived
 	out       []byte // sent, and not arrived
@@ -109,8 +112,11 @@ func (e *tcp) events() (events uint32) {
 	if e.err != 0 {
 		events |= unix.POLLIN | unix.POLLOUT | unix.POLLERR
 	}
-	if len(e.in) != 0 {
+	if in, _ := e.next(); len(in) != 0 {
 		events |= unix.POLLIN
+	}
+	if _, ok := e.mark(); ok {
+		events |= unix.POLLPRI
 	}
 	if e.atEnd() {
 		events |= unix.POLLIN | unix.POLLRDHUP
@@ -126,16 +132,18 @@ func (e *tcp) events() (events uint32) {
 
 func (e *tcp) recv(m *message, skip int) int {
 	room := m.size() - skip
+	in, urgent := e.next()
 	switch {
 	case !e.state.connected() && e.err == 0 && !e.atEnd():
 		return -int(unix.ENOTCONN)
-	case len(e.in) != 0 && room == 0:
+	case len(in) != 0 && room == 0:
 		return 0
-	case len(e.in) != 0:
-		n := e.k.some(min(len(e.in), room))
-		m.scatter(e.in[:n], skip)
+	case len(in) != 0:
+		n := e.k.some(min(len(in), room))
+		m.scatter(in[:n], skip)
 		if m.flags&unix.MSG_PEEK == 0 {
-			e.in = e.in[n:]
+			e.in = e.in[urgent+n:]
+			e.read += uint64(urgent + n)
 			e.peer.move()
 		}
 		return n
@@ -145,6 +153,34 @@ func (e *tcp) recv(m *message, skip int) int {
 		return 0
 	}
 	return -int(unix.EAGAIN)
+}
+
+// mark is how many bytes are in front of the urgent byte, if that has arrived and is still to come.
+func (e *tcp) mark() (n int, ok bool) {
+	if e.peer == nil || e.peer.urgent <= e.read {
+		return 0, false
+	}
+	n = int(e.peer.urgent - e.read - 1)
+	return n, n < len(e.in)
+}
+
+// atMark reports whether the urgent byte is the next one.
+func (e *tcp) atMark() bool {
+	n, ok := e.mark()
+	return ok && n == 0
+}
+
+// next is what one receive can take: the bytes in front of the urgent byte, or else those behind it, for which
+// that is left out.
+func (e *tcp) next() (in []byte, urgent int) {
+	switch n, ok := e.mark(); {
+	case !ok:
+		return e.in, 0
+	case n == 0:
+		return e.in[1:], 1
+	default:
+		return e.in[:n], 0
+	}
 }
 
 // some is n, or less if the transfer is short.
@@ -169,6 +205,10 @@ func (e *tcp) send(m *message, skip int) int {
 	}
 	n := e.k.some(min(m.size()-skip, room))
 	e.out = append(e.out, m.part(skip, n)...)
+	e.sent += uint64(n)
+	if m.flags&unix.MSG_OOB != 0 && skip+n == m.size() {
+		e.urgent = e.sent
+	}
 	e.move()
 	return n
 }

@@ -96,7 +96,7 @@ func (s System) Getpeername(fd int) (unix.Sockaddr, error) {
 	return so.base().remote.sockaddr(so.base().family), nil
 }
 
-// IoctlGetInt knows SIOCOUTQ.
+// IoctlGetInt knows SIOCOUTQ and SIOCATMARK.
 func (s System) IoctlGetInt(fd int, req uint) (int, error) {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
@@ -104,10 +104,15 @@ func (s System) IoctlGetInt(fd int, req uint) (int, error) {
 		return 0, errno
 	}
 	t, ok := so.(*tcp)
-	if !ok || req != unix.SIOCOUTQ {
-		return 0, unix.ENOTTY
+	switch {
+	case ok && req == unix.SIOCOUTQ:
+		return len(t.out), nil
+	case ok && req == unix.SIOCATMARK && t.atMark():
+		return 1, nil
+	case ok && req == unix.SIOCATMARK:
+		return 0, nil
 	}
-	return len(t.out), nil
+	return 0, unix.ENOTTY
 }
 
 // onSocket makes a call on the socket that is open as fd.

@@ -81,6 +81,17 @@ func (s System) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error
 	return n, m.name.sockaddr(so.base().family), nil
 }
 
+// Send is send(2) with MSG_DONTWAIT, on a connection.
+func (s System) Send(fd int, p []byte, flags int) error {
+	s.k.preempt()
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return errno
+	}
+	_, err := result(so.send(plain(p, flags|unix.MSG_DONTWAIT), 0))
+	return err
+}
+
 // Sendto is sendto(2) with MSG_DONTWAIT.
 func (s System) Sendto(fd int, p []byte, to unix.Sockaddr) (int, error) {
 	s.k.preempt()

@@ -139,6 +139,14 @@ func (p Process) Recvfrom(fd int, b []byte, flags int) (n int, from unix.Sockadd
 	return n, from, nil
 }
 
+// Send is send(2), on a connection.
+func (p Process) Send(fd int, b []byte, flags int) error {
+	defer p.Deliver()
+	return p.retry(fd, unix.POLLOUT, flags&unix.MSG_DONTWAIT != 0, func() error {
+		return p.System.Send(fd, b, flags)
+	})
+}
+
 // Write is write(2).
 func (p Process) Write(fd int, b []byte) (n int, err error) {
 	defer p.Deliver()

@@ -75,6 +75,7 @@ type calls interface {
 	Mkdir(path string, perm uint32) error
 	Read(fd int, p []byte) (int, error)
 	Write(fd int, p []byte) (int, error)
+	Send(fd int, p []byte, flags int) error
 	Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error)
 	FcntlInt(fd uintptr, cmd, arg int) (int, error)
 	Poll(fds []unix.PollFd, timeout int) (int, error)

@@ -160,6 +160,8 @@ func (kernel) Read(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
 
 func (kernel) Write(fd int, p []byte) (int, error) { return unix.Write(fd, p) }
 
+func (kernel) Send(fd int, p []byte, flags int) error { return unix.Send(fd, p, flags) }
+
 func (kernel) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error) {
 	return unix.Recvfrom(fd, p, flags)
 }

@@ -38,6 +38,16 @@ var sendingFile = sendingAll.with(cells{
 	closedUnder:            orClosed(value(some)),
 })
 
+// splicingUrgent: the urgent byte is left out, and the one behind it is moved.
+var splicingUrgent = receiving.with(cells{
+	successImmediately:     moves(1),
+	successLater:           moves(1),
+	stoppedAfterCompletion: orStopped(moves(1)),
+	stoppedFromCallback:    moves(1),
+	reused:                 moves(1).then(moves(some)),
+	closedFromCallback:     moves(1),
+})
+
 var pipes = []row{
 	{"read of a pipe", true, readPipe, readingPipe},
 	{"read many", true, readPipeMany(2), receivingMany.with(noResets)},
@@ -49,6 +59,8 @@ var pipes = []row{
 	})},
 	{"splice from a pipe", true, splice(false, false), splicing},
 	{"splice to a pipe", true, splice(true, false), splicing},
+	{"splice of urgent data", true, spliceUrgent(false), splicingUrgent},
+	{"splice of urgent data before EOF", true, spliceUrgent(true), splicingUrgent},
 	{"tee", true, splice(false, true), splicing.with(cells{
 		reused: moves(len(hello)).then(moves(some)), // it leaves what there is
 	})},
@@ -214,6 +226,34 @@ func splice(second, tee bool) func(*stage, bool) *subject {
 			}
 			first()
 		}
+		return x
+	}
+}
+
+// spliceUrgent moves bytes behind urgent data from a connection to a pipe.
+func spliceUrgent(ended bool) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		x := &subject{trace: newTrace(s), waits: true}
+		socket, p := s.pair(false)
+		end, ours := s.pipeOf()
+		s.own(end)
+		to := s.adoptFile(ours)
+		x.socket, x.end, x.reset = socket, p.finish, p.reset
+		var got []byte
+		x.act = func() {
+			got = append(got, s.remaining(end)...) // so that there is room
+			if ended && len(p.wrote) != 0 {
+				return
+			}
+			s.must(s.Send(p.fd, []byte("!"), unix.MSG_OOB))
+			if p.write(hello); ended {
+				p.finish()
+			}
+		}
+		op := new(reactor.SpliceOp)
+		reactor.Splice(socket.Stream(), to.Stream(), 64).Connect(op, receiveCount(x.trace))
+		x.start = op.Start
+		x.intact = func() { p.received(socket, append(got, s.remaining(end)...)) }
 		return x
 	}
 }
