@@ -47,6 +47,37 @@ func readKeys(f *plan.File, warn func(string)) error {
 	return f.Errors(wrong)
 }
 
+// warnOfNames warns of backends whose servers are asked for the names that clients choose. warn may be nil.
+func warnOfNames(cfg *config.Config, warn func(string)) {
+	if warn == nil {
+		return
+	}
+	chosen := map[string]string{} // the listener, by backend
+	for i := range cfg.Listeners {
+		l := &cfg.Listeners[i]
+		ends := len(l.TLS.Certificates) != 0
+		if ends && l.Backend != "" {
+			chosen[l.Backend] = l.Name
+		}
+		for j := range l.Routes {
+			r := &l.Routes[j]
+			if len(r.TLS.Certificates) == 0 && (!ends || r.Passthrough || r.Transport == "raw") {
+				continue
+			}
+			for _, to := range r.Targets() {
+				chosen[to.Backend] = l.Name
+			}
+		}
+	}
+	for i := range cfg.Backends {
+		b := &cfg.Backends[i]
+		if l, ok := chosen[b.Name]; ok && b.TLS.Enabled && b.TLS.ServerName == "" {
+			warn(fmt.Sprintf("backends[%d].tls.server_name: it is empty, so clients of the listener %q choose the name that "+
+				"servers are asked for: write the name of the servers", i, l))
+		}
+	}
+}
+
 // namedFile is a file that a setting names.
 type namedFile struct{ setting, path string }
 

@@ -31,6 +31,7 @@ func settle(ctx context.Context, cfg *config.Config, placed placement, warn func
 	if err := readKeys(f, warn); err != nil {
 		return nil, err
 	}
+	warnOfNames(cfg, warn)
 	if err := lookUp(ctx, f); err != nil {
 		return nil, err
 	}

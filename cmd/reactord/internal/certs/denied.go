@@ -42,7 +42,7 @@ func (all denied) verify(c *x509.Certificate) error {
 		case d.except:
 			return nil
 		default:
-			return fmt.Errorf("the certificate has a name that is denied: %v", d)
+			return fmt.Errorf("%w: it has a name that is denied: %v", ErrName, d)
 		}
 	}
 	return nil

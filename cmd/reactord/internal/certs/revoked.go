@@ -112,12 +112,12 @@ func (all revoked) checkChain(chain []*x509.Certificate) error {
 	for _, c := range chain {
 		switch list := all[string(c.RawIssuer)]; {
 		case list == nil:
-			return fmt.Errorf("there is no list of revoked certificates of %s", c.Issuer)
+			return fmt.Errorf("%w: there is no list of revoked certificates of %s", ErrRevoked, c.Issuer)
 		case !list.until.IsZero() && time.Now().After(list.until):
-			return fmt.Errorf("the list of revoked certificates of %s has expired on %s", c.Issuer,
+			return fmt.Errorf("%w: the list of revoked certificates of %s has expired on %s", ErrRevoked, c.Issuer,
 				list.until.Format(time.DateTime))
 		case list.serials[c.SerialNumber.String()]:
-			return fmt.Errorf("the certificate %s of %s was revoked", c.SerialNumber, c.Issuer)
+			return fmt.Errorf("%w: %s of %s was revoked", ErrRevoked, c.SerialNumber, c.Issuer)
 		}
 	}
 	return nil

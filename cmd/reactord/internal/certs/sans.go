@@ -106,5 +106,5 @@ func (all sans) verify(c *x509.Certificate) error {
 			have = append(have, kind+":"+name)
 		}
 	}
-	return fmt.Errorf("the certificate has none of the names %v, but %v", all, have[:min(len(have), maxTold)])
+	return fmt.Errorf("%w: it has none of the names %v, but %v", ErrName, all, have[:min(len(have), maxTold)])
 }

@@ -6,6 +6,16 @@ import (
 	"errors"
 )
 
+// Errors of verification beyond those of crypto/x509, to be matched by errors.Is. They come with what is wrong.
+var (
+	// ErrName says that a certificate has not one of the names that are required, or one that is denied.
+	ErrName = errors.New("the name of the certificate is not allowed")
+	// ErrRevoked says that a certificate was revoked, or that no valid list says that it was not.
+	ErrRevoked = errors.New("the certificate may be revoked")
+	// ErrCostly says that certificates were not verified, because that would take too long.
+	ErrCostly = errors.New("the certificates are too costly to verify")
+)
+
 // peers is which certificates of the other side are good, beyond what crypto/tls verifies by itself.
 type peers struct {
 	names   sans

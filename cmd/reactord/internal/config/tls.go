@@ -61,8 +61,8 @@ type ClientTLS struct {
 	// StartTLS is the protocol in which servers are asked for TLS, as [Listener.StartTLS]. Default: "none".
 	StartTLS string
 	// ServerName is the name that is asked for, and that certificates must have. Empty (default): the SNI of the client,
-	// if TLS ends here, and otherwise the host of the server's address. ".": none is asked for, which needs SANs or
-	// Insecure.
+	// if TLS ends here, and otherwise the host of the server's address. If the client chooses the name, a server that
+	// refuses it does not count as failed. ".": none is asked for, which needs SANs or Insecure.
 	ServerName string
 	// SANs are names, one of which a certificate must have instead of ServerName: "dns:example.org", "uri:spiffe://…",
 	// "ip:192.0.2.1" or "email:…". "dns-prefix:…", "uri-prefix:…" and the same with "suffix" and "contains" compare a part

@@ -35,11 +35,13 @@ type dial struct {
 	reached  int64                     // when the server was connected; 0: it is not
 	deadline int64                     // for all attempts; math.MaxInt64: none
 	request  balance.Request
-	err      error  // why the last attempt has failed; nil: it has not
+	err      error // why the last attempt has failed; nil: it has not
+	suspect  suspicion
 	rest     []byte // of what the server has said before bytes flow, for a client that speaks TLS
 	shaking  bool   // the last attempt has come as far as STARTTLS or TLS with the server
 	open     bool   // the socket for the server is open
 	plain    bool   // there is no TLS with the server, although the backend has it
+	fault    fault  // who is to blame for the last failure
 	failures int    // servers that could not be reached
 	noPort   int    // attempts without a local port
 }
@@ -132,13 +134,13 @@ func (d *dial) openSocket() error {
 // [upstream.Server.Failed].
 func (d *dial) failed(err error) {
 	c, now := d.conn, d.conn.loop().Now()
-	d.err = err
+	d.err, d.fault = err, faultServer
 	c.log.failed(err)
 	if noPort(err) && d.from != nil {
 		d.from.exhausted = now + int64(reactor.AcceptBackoff)
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) || d.shaking || now-d.began >= int64(c.settings.ConnectTimeout) {
-		c.to.Failed(err)
+		d.blame(err)
 	} // else there was little time left for it
 	if entry := c.debug("cannot connect"); entry != nil {
 		entry.Write(c.names(), zap.Error(err))
@@ -154,6 +156,7 @@ func noPort(err error) bool {
 func (d *dial) done() {
 	c := d.conn
 	c.to.Connected(d.began, d.reached)
+	d.absolve()
 	c.log.connected(d.reached)
 	if d.shaking {
 		c.log.serverTLSDone(c.loop().Now())
@@ -318,12 +321,18 @@ func (d *dial) giveUpServer(t *task.T) error {
 	d.failures++
 	group := c.lane.backend.Group()
 	free := noPort(err) || group.Panic() // then most first attempts go to servers that are down
+	retry := c.lane.backend.Retry
+	if d.fault != faultServer {
+		free, retry = false, c.lane.backend.SecondOpinion
+	}
 	switch {
+	case d.fault == faultClient:
+		return d.fail(endServerTLSClient, err)
 	case now >= d.deadline:
 		return d.fail(endConnectTimeout, err)
 	case d.failures > c.settings.Retries, d.failures >= len(group.Servers):
 		return d.fail(why, err)
-	case !free && !c.lane.backend.Retry(now):
+	case !free && !retry(now):
 		return d.fail(endRetryBudget, err)
 	}
 	c.to.Retried()
@@ -468,7 +477,7 @@ func (d *dial) gotNone(why end, err error) {
 	if entry := c.debug("the connection has got no server"); entry != nil {
 		entry.Write(c.names(), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
 	}
-	if why == endQueueClientReset {
+	if why == endQueueClientReset || why == endServerTLSClient {
 		return
 	}
 	c.lane.queue.noServer.Add(1)

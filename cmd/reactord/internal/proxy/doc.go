@@ -19,10 +19,10 @@
 //
 // If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
 // retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
-// blamed on a server. The limits on the connections of a backend and of its servers are exact, for all loops together.
-// Connections beyond them wait in the backend's queue: in order on each loop, while the loops take turns. A connection
-// leaves the queue when its time has passed, or when the client resets it. A client that has only sent EOF may still
-// wait for an answer, so it stays.
+// blamed on a server, nor is what it may refuse because of the client: see fault.go. The limits on the connections of a
+// backend and of its servers are exact, for all loops together. Connections beyond them wait in the backend's queue: in
+// order on each loop, while the loops take turns. A connection leaves the queue when its time has passed, or when the
+// client resets it. A client that has only sent EOF may still wait for an answer, so it stays.
 //
 // At most Buffer bytes of the backend's settings are in flight in each direction: then the sender is not read from
 // until the receiver has taken some. There are two exceptions if that is 64 KiB or more. Bulk is received in pieces of

@@ -32,6 +32,7 @@ const (
 
 	endServerTLS        // the handshake with the server failed
 	endServerTLSTimeout // it took too long
+	endServerTLSClient  // servers refuse the client's name, protocol or address
 
 	// While bytes flowed.
 	endClientReset
@@ -97,6 +98,8 @@ var ends = [endCount]accesslog.End{
 		Why: "the TLS handshake with the server has failed"},
 	endServerTLSTimeout: {By: "handshake_timeout", Phase: "tls_server", Code: "sC",
 		Why: "the TLS handshake with the server took too long"},
+	endServerTLSClient: {By: "client", Phase: "tls_server", Code: "CC",
+		Why: "the server refuses the name, the protocol or the address of the client"},
 	endClientReset: {By: "client", Phase: "data", Code: "CD", Why: "the client has reset the connection"},
 	endServerReset: {By: "server", Phase: "data", Code: "SD", Why: "the server has reset the connection"},
 	endClientCut: {By: "client_cut", Phase: "data", Code: "CD",

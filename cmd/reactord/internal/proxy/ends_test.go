@@ -139,6 +139,7 @@ var provocations = []provocation{
 	{end: endClientTLSTimeout, set: withTLS(soon), provoke: says("\x16\x03\x01")},
 	{end: endServerTLS, set: toTLS(time.Minute), provoke: answers("SSH-2.0-x\r\n")},
 	{end: endServerTLSTimeout, set: toTLS(soon), provoke: answers("")},
+	{end: endServerTLSClient, test: "TestClientsEjectNoServers"},
 	{end: endClientCut, test: "TestTLSCut"},
 	{end: endServerCut, test: "TestTLSCut"},
 	{end: endClientTLSData, test: "TestTLSGarbage"},

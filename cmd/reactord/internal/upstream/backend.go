@@ -77,7 +77,12 @@ func (b *Backend) Began(now int64) {
 // Retry reports whether one more connection may try another server, and takes that from the retry budget. now is the
 // loop's time. It may be called from any thread.
 func (b *Backend) Retry(now int64) bool {
-	return b.retries.take(now, &b.Settings().RetryBudget)
+	return b.retries.take(now, &b.Settings().RetryBudget, 1)
+}
+
+// SecondOpinion is Retry for a connection whose client may be the cause. It leaves half of the budget to the others.
+func (b *Backend) SecondOpinion(now int64) bool {
+	return b.retries.take(now, &b.Settings().RetryBudget, 2)
 }
 
 func (b *Backend) now() int64 { return b.directory.Loop.Now() }

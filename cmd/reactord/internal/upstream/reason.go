@@ -17,11 +17,14 @@ const (
 	reasonReset
 	reasonAddrNotAvail // this machine has no free port
 	reasonLocalLimit   // this machine lacks a descriptor or memory, or does not allow it
+	reasonClient       // the server refuses what it is told of the client
 	reasonOther
 	reasonCount
 )
 
-var reasons = [reasonCount]string{"refused", "timeout", "unreachable", "reset", "addrnotavail", "local_limit", "other"}
+var reasons = [reasonCount]string{
+	"refused", "timeout", "unreachable", "reset", "addrnotavail", "local_limit", "client", "other",
+}
 
 var reasonOfErrno = map[syscall.Errno]reason{
 	syscall.ECONNREFUSED:  reasonRefused,

@@ -12,13 +12,14 @@ type retryBudget struct {
 	refused              atomic.Uint64
 }
 
-// take takes a retry, if there is one. When several loops take the last one at the same time, none may get it.
-func (r *retryBudget) take(now int64, c *config.RetryBudget) bool {
+// take takes a retry, if there is one within a part of the budget: 1 is all of it, 2 half of it. When several loops
+// take the last one at the same time, none may get it.
+func (r *retryBudget) take(now int64, c *config.RetryBudget, part int64) bool {
 	if c.Percent == 0 {
 		return true
 	}
 	second, inWindow := r.retries.add(now), r.retries.sum(now)
-	if second <= int64(c.Min) || inWindow*100 <= r.connections.sum(now)*int64(c.Percent) {
+	if part*second <= int64(c.Min) || part*inWindow*100 <= r.connections.sum(now)*int64(c.Percent) {
 		return true
 	}
 	r.retries.undo(now)

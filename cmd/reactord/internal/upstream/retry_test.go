@@ -14,7 +14,7 @@ func TestRetryBudget(t *testing.T) {
 	r, c := retryBudget{}, config.RetryBudget{Percent: 20, Min: 10}
 	take := func(now int64) (n int) {
 		for range 1000 {
-			if r.take(now, &c) {
+			if r.take(now, &c, 1) {
 				n++
 			}
 		}
@@ -63,7 +63,7 @@ func TestRetryBudgetIsExact(t *testing.T) {
 					r.connections.add(round * second)
 				}
 				for range 300 {
-					if r.take(round*second, &c) {
+					if r.take(round*second, &c, 1) {
 						got[i]++
 					}
 				}
@@ -74,12 +74,42 @@ func TestRetryBudgetIsExact(t *testing.T) {
 		if n > 400 {
 			t.Errorf("%d retries, want 400 at most", n)
 		}
-		for r.take(round*second, &c) {
+		for r.take(round*second, &c, 1) {
 			n++
 		}
 		if n != 400 {
 			t.Errorf("%d retries in the end, want 400", n)
 		}
+	}
+}
+
+// Second opinions take half of the budget at most.
+func TestSecondOpinions(t *testing.T) {
+	u := config.NewBackend()
+	u.RetryBudget = config.RetryBudget{Percent: 20, Min: 10}
+	b := newBackend(&Directory{}, new(backend("b", 0)))
+	b.settings.Store(&u)
+	count := func(take func(int64) bool) (n int) {
+		for take(second) {
+			n++
+		}
+		return n
+	}
+	if n := count(b.SecondOpinion); n != 5 {
+		t.Errorf("%d second opinions without connections, want 5", n)
+	}
+	if n := count(b.Retry); n != 5 {
+		t.Errorf("%d retries are left to others, want 5", n)
+	}
+	for range 200 {
+		b.Began(3 * second)
+	}
+	later := func(take func(int64) bool) func(int64) bool { return func(int64) bool { return take(3 * second) } }
+	if n := count(later(b.SecondOpinion)); n != 10 { // with those of before, 20 of 40
+		t.Errorf("%d second opinions of 200 connections, want 10", n)
+	}
+	if n := count(later(b.Retry)); n != 20 {
+		t.Errorf("%d retries are left to others, want 20", n)
 	}
 }
 

@@ -89,9 +89,18 @@ func (s *Server) Connected(began, now int64) {
 func (s *Server) Failed(err error) {
 	r := reasonOf(err)
 	s.counters.failures[r].Add(1)
-	if r.local() {
-		return
+	if !r.local() {
+		s.Blame()
 	}
+}
+
+// Refused says that the server has failed a connection, perhaps because of what it was told of the client: his name,
+// protocol or address. It is counted, and does not tell against the server. It may be called from any thread.
+func (s *Server) Refused() { s.counters.failures[reasonClient].Add(1) }
+
+// Blame says that a failure which [Server.Refused] has counted tells against the server nevertheless. It may be called
+// from any thread.
+func (s *Server) Blame() {
 	if n := s.counters.inARow.Add(1); s.Backend.tooMany(n) {
 		s.ejection.suggest()
 	}

@@ -1,0 +1,101 @@
+package proxy
+
+import (
+	"crypto/x509"
+	"errors"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+)
+
+// What a client tells of itself may be why a server refuses: the name (SNI) and the protocol (ALPN) that are passed on
+// in the ClientHello, and the address in the PROXY header. If such a refusal counted against the server, any client
+// could have servers ejected. So a failure after the server has been told is judged first.
+
+// fault is who is to blame that a server could not be used.
+type fault uint8
+
+const (
+	// faultServer: it counts against the server, and another one is tried.
+	faultServer fault = iota
+	// faultDisputed: one other server is tried, within half of the retry budget. If that one accepts the client, it
+	// counts against the first server.
+	faultDisputed
+	// faultUnclear: one other server is tried likewise, and it counts against none: servers may judge an address
+	// differently.
+	faultUnclear
+	// faultClient: it counts against no server, and none is tried.
+	faultClient
+)
+
+// suspicion is the first server of a connection that has failed, perhaps because of the client.
+type suspicion struct {
+	server *upstream.Server // nil if there is none
+	err    error            // why it has failed; nil if that does not count against it
+}
+
+// judge returns who is to blame for err, an error of an attempt.
+func (d *dial) judge(err error) fault {
+	name, protocol, address := d.told()
+	if d.reached == 0 || !name && !protocol && !address {
+		return faultServer
+	}
+	cause := tlscause.Of(err)
+	var otherHost x509.HostnameError
+	switch {
+	case address && cause == tlscause.Refused,
+		name && errors.As(err, &otherHost),
+		name && cause == tlscause.UnknownName,
+		protocol && cause == tlscause.UnknownProtocol:
+		return faultClient
+	case cause == tlscause.Timeout && !address: // a name makes no server hang
+		return faultServer
+	case cause == tlscause.Timeout:
+	case address:
+		return d.clientIfAgain(faultUnclear)
+	case cause == tlscause.NotTLS:
+		return faultServer
+	}
+	return d.clientIfAgain(faultDisputed)
+}
+
+// clientIfAgain returns f, or that the client is to blame if a second server has failed by now.
+func (d *dial) clientIfAgain(f fault) fault {
+	if d.suspect.server != nil {
+		return faultClient
+	}
+	return f
+}
+
+// told returns what of the client the server has been told: see [originator.config] and [dial.first].
+func (d *dial) told() (name, protocol, address bool) {
+	c, with := d.conn, d.tls()
+	address = c.settings.ProxyProtocol.Version != "none"
+	if c.speaksTLS(client) && c.speaksTLS(server) {
+		name = with.ServerName == ""
+		protocol = len(with.ALPN) == 0 && c.known.Negotiated != ""
+	}
+	return name, protocol, address
+}
+
+// blame notes the failure of the server that was tried, in its counters or as a suspicion.
+func (d *dial) blame(err error) {
+	to := d.conn.to
+	switch d.fault = d.judge(err); d.fault {
+	case faultServer:
+		to.Failed(err)
+		return
+	case faultDisputed:
+		d.suspect = suspicion{to, err}
+	case faultUnclear:
+		d.suspect = suspicion{server: to}
+	}
+	to.Refused()
+}
+
+// absolve is called when a server accepts the client: what another one has refused before was not the client's fault.
+func (d *dial) absolve() {
+	if d.suspect.err != nil {
+		d.suspect.server.Blame()
+	}
+}
