@@ -15,7 +15,8 @@
 //
 //   - The ClientHello may be spread over any number of records, and these over any number of reads.
 //   - The first byte that cannot be TLS is an error, without waiting for more; so is what cannot be a ClientHello.
-//   - At most [MaxLen] bytes are waited for.
+//   - At most [MaxLen] bytes are waited for, or fewer with [ParseUpTo]. A name or protocols beyond [MaxSNI] and
+//     [MaxProtocols] are malformed.
 //   - Values of GREASE (RFC 8701) are left out.
 //   - Of an encrypted ClientHello (ECH) the outer one is read: its SNI is that of the provider.
 //   - Strings are as the client has written them. They may contain any bytes, but SNI is not empty if it was sent, and

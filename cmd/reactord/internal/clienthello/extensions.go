@@ -96,6 +96,8 @@ func (h *Hello) serverName(r reader) string {
 		case kind != 0:
 		case h.SNI != "":
 			return "two host names in the SNI"
+		case len(name.b) > MaxSNI:
+			return fmt.Sprintf("an SNI of %d bytes, more than %d", len(name.b), MaxSNI)
 		case name.b[len(name.b)-1] == '.':
 			return fmt.Sprintf("the SNI %q ends with a dot", name.b)
 		default:
@@ -116,6 +118,9 @@ func (h *Hello) protocols(r reader) string {
 		if name := all.prefixed8(); all.broken || name.empty() {
 			return "an ALPN whose lengths are wrong"
 		}
+	}
+	if count > MaxProtocols {
+		return fmt.Sprintf("%d protocols, more than %d", count, MaxProtocols)
 	}
 	h.ALPN = make([]string, 0, count)
 	for !list.empty() {

@@ -1,10 +1,20 @@
 package clienthello
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
-// MaxLen is how many bytes a ClientHello may have, with the headers of its records. Real ones have hundreds, or 2 KiB
-// with keys against quantum computers.
-const MaxLen = 64 << 10
+// Bounds of a ClientHello. Real ones have hundreds of bytes, or 2 KiB with keys against quantum computers, and a few
+// protocols.
+const (
+	// MaxLen is how many bytes it may have, with the headers of its records.
+	MaxLen = 64 << 10
+	// MaxSNI is how long the name of a server may be: RFC 1035 section 2.3.4.
+	MaxSNI = 255
+	// MaxProtocols is how many protocols it may offer.
+	MaxProtocols = 64
+)
 
 // Errors of [Parse], to be matched by errors.Is. All but ErrIncomplete come with what is wrong.
 var (
@@ -27,6 +37,26 @@ type Hello struct {
 	ALPN []string
 	// Version is the highest version of TLS that the client offers, as tls.VersionTLS13 of crypto/tls.
 	Version uint16
+}
+
+// Check returns an error that matches ErrMalformed if a name or protocols are beyond the bounds. [Parse] checks them.
+func Check(sni string, protocols int) error {
+	switch {
+	case len(sni) > MaxSNI:
+		return fmt.Errorf("%w: an SNI of %d bytes, more than %d", ErrMalformed, len(sni), MaxSNI)
+	case protocols > MaxProtocols:
+		return fmt.Errorf("%w: %d protocols, more than %d", ErrMalformed, protocols, MaxProtocols)
+	}
+	return nil
+}
+
+// ParseUpTo is Parse with another bound than MaxLen.
+func ParseUpTo(b []byte, most int) (Hello, error) {
+	h, err := Parse(b[:min(len(b), most)])
+	if errors.Is(err, ErrIncomplete) && len(b) >= most {
+		err = fmt.Errorf("%w: more than %d bytes", ErrTooLong, most)
+	}
+	return h, err
 }
 
 // Parse reads the ClientHello at the start of b, which is everything that has arrived, from the first byte.

@@ -154,6 +154,9 @@ func TestBadHellos(t *testing.T) {
 			ErrMalformed, "its length and that of the extensions differ", 0},
 		{"bytes behind extensions", records("\x01" + field(3, message(sni("a"))[4:], "x")), ErrMalformed, "differ", 0},
 		{"a short extension", records(message("\x00\x00\x00\x01")), ErrMalformed, "ends within extension 0", 0},
+		{"a long name", records(message(sni(strings.Repeat("a", MaxSNI+1)))), ErrMalformed, "an SNI of 256 bytes", 0},
+		{"many protocols", records(message(alpn(slices.Repeat([]string{"a"}, MaxProtocols+1)...))), ErrMalformed,
+			"65 protocols", 0},
 		{"an extension twice", records(message(sni("a"), sni("b"))), ErrMalformed, "extension 0 is there twice", 0},
 		{"two names", records(message(extension(0, field(2, "\x00", field(2, "a"), "\x00", field(2, "b"))))),
 			ErrMalformed, "two host names", 0},
@@ -224,6 +227,21 @@ func TestParsingAllocatesStringsOnly(t *testing.T) {
 		b := []byte(c.text)
 		if n := testing.AllocsPerRun(100, func() { _, _ = Parse(b) }); n != c.want {
 			t.Errorf("%d: %v allocations, want %v", i, n, c.want)
+		}
+	}
+}
+
+// Another bound counts in the same way, however the bytes arrive.
+func TestParseUpTo(t *testing.T) {
+	b := []byte(records(message(sni("a.test"))))
+	for most, want := range map[int]error{len(b): nil, len(b) - 1: ErrTooLong, 4: ErrTooLong} {
+		for n := range len(b) {
+			if _, err := ParseUpTo(b[:n], most); n < most && err != ErrIncomplete || n >= most && !errors.Is(err, ErrTooLong) {
+				t.Errorf("%d of %d bytes, up to %d: %v", n, len(b), most, err)
+			}
+		}
+		if _, err := ParseUpTo(b, most); !errors.Is(err, want) {
+			t.Errorf("up to %d of %d bytes: %v, want %v", most, len(b), err, want)
 		}
 	}
 }

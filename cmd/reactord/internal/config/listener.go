@@ -33,6 +33,8 @@ type Listener struct {
 	// InspectTimeout is how long a client may take to send its PROXY header, and its ClientHello if there are routes by
 	// SNI or ALPN. Default: 5 s.
 	InspectTimeout time.Duration
+	// MaxClientHello is the greatest length of a ClientHello, with the headers of its records. Default: 16 KiB.
+	MaxClientHello Size
 	// Backend is the name of the backend of connections that no route matches. Empty: they are reset.
 	Backend string
 	// Bandwidth limits the bytes of connections.
@@ -203,6 +205,7 @@ func NewListener() Listener {
 		TLS:            newServerTLS(),
 		StartTLS:       "none",
 		InspectTimeout: 5 * time.Second,
+		MaxClientHello: 16 * KiB,
 		OnLimit:        "wait",
 		SourceRate:     newSourceRate(),
 		UDP:            UDP{IdleTimeout: 30 * time.Second},

@@ -105,6 +105,7 @@ var rules = map[string]rule{
 
 	"Listener.StartTLS":       {oneOf: newWords(StartTLSProtocols)},
 	"Listener.InspectTimeout": timeout,
+	"Listener.MaxClientHello": {min: int64(KiB), max: int64(64 * KiB)},
 
 	"Socket.Mode":      {max: 0o777},
 	"Socket.Owner":     {form: isAccount},

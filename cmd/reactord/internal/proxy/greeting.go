@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
@@ -209,9 +210,9 @@ var unknown identity
 func (c *conn) uniqueID() string { return fmt.Sprintf("%016x%016x", c.worker().proxy.unique, c.id) }
 
 // aboutTLS is what a header tells of the client's TLS.
-func aboutTLS(s *tls.ConnectionState) *proxyproto.SSL {
-	out := &proxyproto.SSL{TLS: true, Cipher: tls.CipherSuiteName(s.CipherSuite)}
-	switch s.Version {
+func aboutTLS(a *agreement) *proxyproto.SSL {
+	out := &proxyproto.SSL{TLS: true, Cipher: tls.CipherSuiteName(a.cipher)}
+	switch a.version {
 	case tls.VersionTLS10:
 		out.Version = "TLSv1"
 	case tls.VersionTLS11:
@@ -221,10 +222,8 @@ func aboutTLS(s *tls.ConnectionState) *proxyproto.SSL {
 	default:
 		out.Version = "TLSv1.3"
 	}
-	if len(s.PeerCertificates) != 0 {
-		out.CertSession, out.CertConn = true, !s.DidResume
-		out.Verified = len(s.VerifiedChains) != 0
-		out.CN = s.PeerCertificates[0].Subject.CommonName
+	if a.certificate {
+		out.CertSession, out.CertConn, out.Verified, out.CN = true, !a.resumed, true, a.name
 	}
 	return out
 }
@@ -335,7 +334,7 @@ func (d *dial) hear(t *task.T, heard []byte) ([]byte, error) {
 
 // hear appends more of what a side says in TLS, before bytes flow.
 func (s *tlsSide) hear(t *task.T, heard []byte, limit int64) ([]byte, error) {
-	s.shake = &handshake{side: s, t: t, deadline: limit}
+	s.shake = &handshake{side: s, t: t, deadline: limit, left: math.MaxInt}
 	defer func() { s.shake = nil }()
 	b := make([]byte, 4<<10)
 	n, err := s.tls.Read(b)

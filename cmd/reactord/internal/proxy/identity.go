@@ -12,11 +12,28 @@ type identity struct {
 	Destination netip.AddrPort // likewise
 	TLVs        []byte         // of the PROXY header, as they came
 	SNI         string         // in lower case; "": none was sent, or it was not looked at
-	Offered     []string       // protocols of the ClientHello (ALPN)
+	Offered     []string       // protocols of the ClientHello (ALPN), until the route is chosen
 	Negotiated  string         // the one that was chosen here; "": none
-	TLS         *tls.ConnectionState
-	Route       string // "": no route has matched
-	asked       string // the protocol in which the client has asked for TLS; "": TLS began immediately, if at all
+	TLS         *agreement     // nil: TLS does not end here
+	Route       string         // "": no route has matched
+	asked       string         // the protocol in which the client has asked for TLS; "": TLS began immediately, if at all
+}
+
+// agreement is what is known of a handshake with a client. A tls.ConnectionState would keep certificates in memory.
+type agreement struct {
+	version, cipher uint16 // as crypto/tls has them
+	resumed         bool
+	certificate     bool   // the client has shown one, which was verified
+	name            string // its common name
+}
+
+// agreed returns what a handshake has resulted in.
+func agreed(s *tls.ConnectionState) *agreement {
+	a := &agreement{version: s.Version, cipher: s.CipherSuite, resumed: s.DidResume}
+	if len(s.PeerCertificates) != 0 {
+		a.certificate, a.name = true, s.PeerCertificates[0].Subject.CommonName
+	}
+	return a
 }
 
 // identify is the identity of the connection, which can be added to until the backend is known.

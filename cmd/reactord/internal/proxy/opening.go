@@ -234,7 +234,7 @@ func (o *opening) hello() error {
 	if !s.router.hello {
 		return nil
 	}
-	h, err := clienthello.Parse(c.early)
+	h, err := clienthello.ParseUpTo(c.early, int(s.MaxClientHello))
 	switch {
 	case errors.Is(err, clienthello.ErrIncomplete):
 		return errMore
@@ -282,6 +282,9 @@ var (
 // proceed ends the opening: the backend is known now.
 func (o *opening) proceed() {
 	c, to, by := o.conn, o.to, o.by
+	if c.known != nil {
+		c.known.Offered = nil // the route is chosen: only the protocol that was agreed on is kept
+	}
 	if o.stage != stageHandshake {
 		c.log.opened(c.loop().Now())
 	}

@@ -166,10 +166,8 @@ func (c *conn) line(out *accesslog.Record) {
 	if k := c.known; k != nil {
 		out.SNI, out.ALPN, out.Route = k.SNI, k.Negotiated, k.Route
 		if k.TLS != nil {
-			out.TLS = accesslog.TLS{Version: k.TLS.Version, Cipher: k.TLS.CipherSuite, Resumed: k.TLS.DidResume}
-			if certs := k.TLS.PeerCertificates; len(certs) > 0 {
-				out.ClientCN = certs[0].Subject.CommonName
-			}
+			out.TLS = accesslog.TLS{Version: k.TLS.version, Cipher: k.TLS.cipher, Resumed: k.TLS.resumed}
+			out.ClientCN = k.TLS.name
 		}
 	}
 }

@@ -67,12 +67,12 @@ func (s *tlsSide) outward() int { return 1 - int(s.side) }
 func (s *tlsSide) Read(p []byte) (int, error) {
 	r := s.secure.relays[s.inward()]
 	switch {
+	case s.shake != nil:
+		return s.shake.read(p)
 	case len(s.early) != 0:
 		n := copy(p, s.early)
 		s.early = s.early[n:]
 		return n, nil
-	case s.shake != nil:
-		return s.shake.receive(p)
 	case r != nil && len(r.in) != 0:
 		return r.pull(p), nil
 	case s.fin:

@@ -5,10 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"syscall"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/clienthello"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
@@ -19,10 +22,34 @@ type handshake struct {
 	side     *tlsSide
 	t        *task.T
 	deadline int64  // as the loop's time
+	left     int    // bytes that the peer may still send
+	rest     int    // bytes that a client may send behind its ClientHello
 	out      []byte // to be sent before anything is received
 	recv     reactor.RecvOp
 	send     reactor.SendOp
 	place    place
+}
+
+// What a peer may send in a handshake, beside the ClientHello and its second version that a HelloRetryRequest asks for.
+// Certificates take most of it.
+const (
+	maxClientHandshake = 4 << 10
+	maxCertificates    = 64 << 10
+)
+
+// errLongHandshake is the error of a peer that sends more in a handshake than it may. A client that has not come to the
+// end of its ClientHello gets ErrTooLong of [clienthello].
+var errLongHandshake = fmt.Errorf("%w: more than %d bytes", certs.ErrCostly, maxCertificates)
+
+// allow returns what of p may be filled.
+func (h *handshake) allow(p []byte) ([]byte, error) {
+	switch {
+	case h.left > 0:
+		return p[:min(len(p), h.left)], nil
+	case h.rest > 0:
+		return nil, clienthello.ErrTooLong
+	}
+	return nil, errLongHandshake
 }
 
 // terminate does the handshake with the client, whose first bytes may be in c.early. It takes them, and notes in
@@ -33,6 +60,11 @@ func (c *conn) terminate(t *task.T) error {
 	s, ends := c.secured(client), c.opening.ends
 	s.early, c.early = bytes.Clone(c.early), nil
 	s.received = uint64(len(s.early))
+	hello := int(c.opening.settings.MaxClientHello)
+	s.shake = &handshake{left: hello, rest: hello + maxClientHandshake}
+	if ends.ClientAuth != tls.NoClientCert {
+		s.shake.rest += maxCertificates
+	}
 	err := s.shakeHands(t, tls.Server(s, ends.Config), ends.settings.HandshakeTimeout)
 	if s.received == 0 && gone(err) {
 		return &refusal{endOpeningClient, errGone}
@@ -43,7 +75,7 @@ func (c *conn) terminate(t *task.T) error {
 	}
 	state := s.tls.ConnectionState()
 	known := c.identify()
-	known.TLS, known.Negotiated = &state, state.NegotiatedProtocol
+	known.TLS, known.Negotiated = agreed(&state), state.NegotiatedProtocol
 	return nil
 }
 
@@ -66,16 +98,18 @@ func (c *conn) forgetServerTLS() {
 // server.
 func (c *conn) originate(t *task.T) error {
 	s := c.secured(server)
+	s.shake = &handshake{left: maxCertificates}
 	err := s.shakeHands(t, tls.Client(s, c.lane.tls.config(c)), c.settings.TLS.HandshakeTimeout)
 	c.lane.queue.handshakes.note(s.tls, err)
 	return err
 }
 
-// shakeHands does the handshake.
+// shakeHands does the handshake, with the bounds that s.shake has.
 func (s *tlsSide) shakeHands(t *task.T, with *tls.Conn, limit time.Duration) error {
 	loop := s.secure.conn.loop()
-	h := &handshake{side: s, t: t, deadline: loop.Now() + int64(limit)}
-	s.tls, s.shake, s.state, s.more = with, h, tlsHandshake, true
+	h := s.shake
+	h.side, h.t, h.deadline = s, t, loop.Now()+int64(limit)
+	s.tls, s.state, s.more = with, tlsHandshake, true
 	err := s.tls.HandshakeContext(context.Background())
 	if e := h.flush(); err == nil {
 		err = e
@@ -84,6 +118,21 @@ func (s *tlsSide) shakeHands(t *task.T, with *tls.Conn, limit time.Duration) err
 		s.state = tlsOpen
 	}
 	return err
+}
+
+// read takes what has arrived before the handshake began, or else waits for bytes of the peer.
+func (h *handshake) read(p []byte) (n int, err error) {
+	if p, err = h.allow(p); err != nil {
+		return 0, err
+	}
+	if s := h.side; len(s.early) != 0 {
+		n = copy(p, s.early)
+		s.early = s.early[n:]
+	} else {
+		n, err = h.receive(p)
+	}
+	h.left -= n
+	return n, err
 }
 
 // receive waits for bytes of the peer, after it was sent all that it waits for.

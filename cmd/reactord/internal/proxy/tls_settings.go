@@ -3,10 +3,10 @@ package proxy
 import (
 	"crypto/tls"
 	"reflect"
-
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/clienthello"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -54,7 +54,11 @@ func (t *table) terminates(keys *certs.Server, c *config.ServerTLS, before endin
 
 // offered notes what a client asks for, also for the log of a handshake that fails.
 func offered(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	if err := clienthello.Check(hello.ServerName, len(hello.SupportedProtos)); err != nil {
+		return nil, err
+	}
 	if s, ok := hello.Conn.(*tlsSide); ok {
+		s.shake.left, s.shake.rest = s.shake.left+s.shake.rest, 0
 		known := s.secure.conn.identify()
 		known.Offered, known.SNI = hello.SupportedProtos, lowered(hello.ServerName)
 	}
