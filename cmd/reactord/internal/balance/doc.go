@@ -47,6 +47,9 @@
 // A connection that its set has no server for is offered to the other sets in order. It does not leave full servers
 // for a lower priority that has no share: it is for the caller to let it wait.
 //
+// When no server is left, those are that were ejected: connects to them have failed before, but nothing else says that
+// they are down.
+//
 // A subset is the first healthy servers of each set in the order of this process's key, whatever their weights. When
 // one of them goes down or leaves, the next of that order replaces it, and nothing else changes. Keys are not
 // coordinated: of P processes with subsets of K of N servers, PK/N ± √(PK/N) use a server. For 100 processes with 20

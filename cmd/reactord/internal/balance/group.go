@@ -20,6 +20,7 @@ type Server struct {
 	Backup   bool   // its priority is the last
 	Locality string // see config.Balance.Locality
 	Healthy  bool
+	Ejected  bool  // it is not healthy because connects to it have failed: it is picked if nothing else is left
 	Load     *Load // its connections, of all loops. Nil: it is counted by the group alone, without a limit
 }
 
@@ -35,6 +36,7 @@ type Group struct {
 	ipv4Prefix, ipv6Prefix int
 	byID                   []int32 // the members in the order of their ids, for round robin
 	total                  int64   // of the weights, for round robin
+	ejected                []int32 // the members that are picked if nothing else is left
 }
 
 type policy uint8
@@ -102,6 +104,11 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 		next.accumulate(set)
 		if next.policy == maglev && len(set.base) > 1 && len(set.base) <= math.MaxUint16 {
 			set.table = g.tableFor(next, set.base)
+		}
+	}
+	for i := range servers {
+		if m := &next.members[i]; servers[i].Ejected && m.weight > 0 && !m.live {
+			next.ejected = append(next.ejected, int32(i))
 		}
 	}
 	if next.policy == roundRobin {

@@ -60,6 +60,9 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	if i == none {
 		i = c.anySet()
 	}
+	if i == none && !c.full {
+		i = c.lastResort()
+	}
 	switch {
 	case i != none:
 		return int(i), nil
@@ -115,6 +118,28 @@ func (c *choice) anySet() int32 {
 		}
 	}
 	return none
+}
+
+// lastResort takes an ejected server, drawn by the weights: an attempt is better than none.
+func (c *choice) lastResort() int32 {
+	for {
+		i, total := int32(none), int64(0)
+		for _, k := range c.g.ejected {
+			m := &c.g.members[k]
+			switch {
+			case c.tried.Len() > 0 && c.tried.has(m.id):
+			case m.load.Full():
+				c.full = true
+			default:
+				if total += m.weight; c.p.below(total) < m.weight {
+					i = k
+				}
+			}
+		}
+		if i == none || c.g.members[i].load.Take() {
+			return i
+		}
+	}
 }
 
 // drawSet draws a set by the shares. A client whose address decides always gets the same.

@@ -350,3 +350,43 @@ func TestRenew(t *testing.T) {
 		}
 	}
 }
+
+// Ejected servers are picked when no other server is left, by their weights, and not when others are only full.
+func TestEjectedAreTheLastResort(t *testing.T) {
+	for policy := range policies {
+		list := weighted(1, 1, 3, 1)
+		for i, s := range []Server{{Healthy: true}, {}, {Ejected: true}, {Ejected: true}} { // the second one is down
+			list[i].Healthy, list[i].Ejected = s.Healthy, s.Ejected
+		}
+		s := settings(policy)
+		s.PanicThreshold = 0
+		g, p := NewGroup(s, list), newPicker(1)
+		if i, err := p.Pick(g, &Request{}); i != 0 || err != nil {
+			t.Errorf("%s: server %d, %v; want the healthy one", policy, i, err)
+		}
+		list[0].Load.SetLimit(1)
+		if i, err := p.Pick(g, &Request{}); !errors.Is(err, ErrFull) {
+			t.Errorf("%s: server %d, %v; want %v", policy, i, err, ErrFull)
+		}
+		list[0].Load.Give()
+		count := make([]int, len(list))
+		for range 4000 {
+			r := Request{}
+			r.Tried.Add(list[0].Key)
+			i, err := p.Pick(g, &r)
+			if err != nil {
+				t.Fatal(policy, err)
+			}
+			count[i]++
+			list[i].Load.Give()
+		}
+		within(t, count, []float64{0, 0, 0.75, 0.25}, 3.5)
+		r := Request{}
+		for _, i := range []int{0, 2, 3} {
+			r.Tried.Add(list[i].Key)
+		}
+		if i, err := p.Pick(g, &r); !errors.Is(err, ErrNoServer) {
+			t.Errorf("%s: server %d, %v; want %v", policy, i, err, ErrNoServer)
+		}
+	}
+}
