@@ -25,6 +25,6 @@ type Config struct {
 
 	// For tests.
 	pairs  int    // pairs of descriptors for connections; 0: as many as the process has
-	seed   uint64 // of the choice of servers; 0: random
+	seed   uint64 // of the choice of servers, and of the times of checks; 0: random
 	memory memorySource
 }

@@ -116,7 +116,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		p.workers = append(p.workers, w)
 	}
 	p.upstreams = upstream.New(upstream.Config{
-		Loop: loops[0], Log: p.log, OnDown: p.closeServer, OnGroup: p.groupChanged,
+		Loop: loops[0], Log: p.log, OnDown: p.closeServer, OnGroup: p.groupChanged, Seed: p.seed,
 	})
 	p.table.Store(&table{plan: &plan.Plan{}})
 	c, err := p.prepareChange(first)

@@ -162,7 +162,12 @@ func (s *simulation) start(cfg fixture, b Backend, loops []*reactor.Loop) {
 		s.k.Errorf("prepare: %v", err)
 		return
 	}
-	s.proxy, s.running = p, len(loops)
+	s.run(p)
+}
+
+// run runs the loops of the proxy.
+func (s *simulation) run(p *Proxy) {
+	s.proxy, s.running = p, len(p.workers)
 	for i, w := range p.workers {
 		s.k.Go(fmt.Sprintf("loop%d", i), func(t *simring.Thread) {
 			s.threads = append(s.threads, t)
@@ -240,6 +245,16 @@ func (s *simulation) check() {
 		p.Judge(s.hurry)
 	}
 	for _, w := range s.proxy.workers {
+		if way := heldConn(w); way != "" {
+			s.k.Errorf("a closed connection is referred to by %s", way)
+		}
+	}
+	s.checkCounts()
+}
+
+// checkCounts asserts that no connection is left, and that none is counted.
+func (s *simulation) checkCounts() {
+	for _, w := range s.proxy.workers {
 		if !w.conns.Empty() || w.forFD.length != 0 {
 			s.k.Errorf("connections are left")
 		}
@@ -253,9 +268,6 @@ func (s *simulation) check() {
 			if n := l.backend.Load.N(); n != 0 {
 				s.k.Errorf("%d connections to the backend are counted", n)
 			}
-		}
-		if way := heldConn(w); way != "" {
-			s.k.Errorf("a closed connection is referred to by %s", way)
 		}
 	}
 	if n := s.proxy.waitingForFD.Load(); n != 0 {
