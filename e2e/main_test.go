@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if filter := os.Getenv(sandboxVariable); filter != "" {
 		os.Exit(fail(enterSandbox(filter)))
 	}
+	if server := os.Getenv(serverVariable); server != "" {
+		os.Exit(fail(beServer(server)))
+	}
 	if os.Getenv("REACTORD_E2E") == "" {
 		fmt.Println("e2e: not run; set REACTORD_E2E=1")
 		return
