@@ -115,3 +115,21 @@ func sockaddr16(g *rig, addr unix.Sockaddr) (unsafe.Pointer, uint16) {
 	sa, n := sockaddr(g, addr)
 	return sa, uint16(n)
 }
+
+// queuePair makes two unix sockets for datagrams. near is connected to far, and far to nothing: so the queue of far
+// holds no more than net.unix.max_dgram_qlen.
+func (g *rig) queuePair() (near, far int) {
+	g.Helper()
+	fds := [2]int{}
+	for i := range fds {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		g.check(err)
+		g.open(fd)
+		fds[i] = fd
+	}
+	g.check(unix.Bind(fds[1], &unix.SockaddrUnix{})) // the kernel chooses the name
+	name, err := unix.Getsockname(fds[1])
+	g.check(err)
+	g.check(unix.Connect(fds[0], name))
+	return fds[0], fds[1]
+}

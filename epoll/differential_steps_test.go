@@ -51,7 +51,9 @@ func isIn(op int) bool {
 }
 
 // hasBoundaries reports whether an end has message boundaries and no connection to end.
-func hasBoundaries(end int) bool { return end == datagram || end == udp || end == udpFree }
+func hasBoundaries(end int) bool {
+	return end == datagram || end == udp || end == udpFree || end == queue
+}
 
 // allowed reports whether the outcome of a step is determined.
 func (w *world) allowed(what, end, arg int) bool {
@@ -74,7 +76,12 @@ func (w *world) allowed(what, end, arg int) bool {
 		}
 		return w.near[end] >= 0 && !w.busy(end, true) && !w.urgent[end] &&
 			(end != listener || what == accept || what == acceptMulti)
+	case sendNow, sendMsgNow:
+		return w.near[end] >= 0 && !w.busy(end, false)
 	case send, sendMsg, write, sendTo, sendZC, sendMsgZC:
+		if end == queue {
+			return false // when the queue is full, the kernel sends an empty datagram later
+		}
 		// If there is nothing more to receive, the kernel takes a full socket for ready, and blocks a worker thread.
 		return w.near[end] >= 0 && !w.busy(end, false) && (!w.shut[end] || w.sent[end] == w.got[end])
 	case sendBig:
@@ -112,6 +119,9 @@ func (w *world) allowed(what, end, arg int) bool {
 		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] &&
 			(end == unixA || end == unixB || end == datagram || end == seqpacket)
 	case peerWrite:
+		if end == queue {
+			return false // it has no name
+		}
 		if end == listener {
 			return w.peers < 20 && w.near[end] >= 0
 		}
@@ -170,7 +180,8 @@ func (w *world) step(what, end, arg int) {
 	case recvMsg:
 		h := header(w.rig, into[:arg/3], into[arg/3:])
 		w.add(what, end, into, func(s *uring.SQE) { s.PrepRecvmsg(fd, h, flags) })
-	case send, sendBig, sendMsg, write, shutdown, connect, closeNear, sendTo, sendZC, sendMsgZC, listen:
+	case send, sendBig, sendMsg, write, shutdown, connect, closeNear, sendTo, sendZC, sendMsgZC, sendNow, sendMsgNow,
+		listen:
 		w.stepOut(what, end, arg)
 	case recvMsgMulti:
 		name, control := arg%3*14, arg%2*24
@@ -254,6 +265,11 @@ func (w *world) stepOut(what, end, arg int) {
 				s.To(sockaddr16(w.rig, w.freeAddr))
 			}
 		})
+	case sendNow:
+		w.add(what, end, nil, sendFrom(fd, data, unix.MSG_DONTWAIT))
+	case sendMsgNow:
+		h := header(w.rig, data[:arg/2], data[arg/2:])
+		w.add(what, end, nil, func(s *uring.SQE) { s.PrepSendmsg(fd, h, unix.MSG_DONTWAIT) })
 	case sendMsgZC:
 		h := header(w.rig, data[:arg/2], data[arg/2:])
 		w.add(what, end, nil, func(s *uring.SQE) { s.PrepSendmsgZC(fd, h, 0, uring.SendZCReportUsage*uint16(arg&1)) })
@@ -434,7 +450,7 @@ func (w *world) note(c uring.CQE) {
 
 func isSend(op int) bool {
 	switch op {
-	case send, sendBig, sendMsg, write, sendTo, sendZC, sendMsgZC:
+	case send, sendBig, sendMsg, write, sendTo, sendZC, sendMsgZC, sendNow, sendMsgNow:
 		return true
 	}
 	return false

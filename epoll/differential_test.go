@@ -3,6 +3,7 @@
 package epoll
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"slices"
@@ -33,6 +34,9 @@ func FuzzDifferential(f *testing.F) {
 				end, 1, what, end, 0})
 		}
 	}
+	// Datagrams fill the queue of a unix socket.
+	full := bytes.Repeat([]byte{sendNow, queue, 5, sendMsgNow, queue, 4}, 8)
+	f.Add(append(full, peerRead, queue, 0, sendMsgNow, queue, 7, sendNow, queue, 9, peerRead, queue, 0))
 	f.Fuzz(func(t *testing.T, program []byte) {
 		if len(program) > 3*64 {
 			return
@@ -55,6 +59,7 @@ const (
 	seqpacket
 	udp     // connected, IPv6
 	udpFree // not connected, IPv4
+	queue   // a unix socket for datagrams, connected to one with a name, whose queue is short
 	endpoints
 )
 
@@ -93,6 +98,8 @@ const (
 	listen
 	peerUrgent
 	peerPass
+	sendNow // does not wait
+	sendMsgNow
 	steps
 )
 
@@ -159,6 +166,7 @@ func newWorld(t testing.TB, r ring) *world {
 	var err error
 	w.freeAddr, err = unix.Getsockname(w.far[udpFree])
 	w.check(err)
+	w.near[queue], w.far[queue] = w.queuePair()
 	for _, fd := range w.far {
 		if fd >= 0 {
 			w.check(unix.SetNonblock(fd, true))
@@ -222,11 +230,11 @@ var (
 		"recv", "recvSelect", "recvMulti", "recvLimit", "recvMsg", "send", "sendBig", "sendMsg", "accept",
 		"acceptMulti", "connect", "shutdown", "poll", "pollMulti", "read", "write", "cancelOne", "cancelEnd",
 		"closeNear", "provideAll", "peerWrite", "peerRead", "peerShut", "peerClose", "sendTo", "sendZC", "sendMsgZC",
-		"recvMsgMulti", "recvNamed", "recvOOB", "listen", "peerUrgent", "peerPass",
+		"recvMsgMulti", "recvNamed", "recvOOB", "listen", "peerUrgent", "peerPass", "sendNow", "sendMsgNow",
 	}
 	endNames = [endpoints]string{
 		"unixA", "unixB", "tcpA", "tcpB", "datagram", "pipeRead", "pipeWrite", "listener", "dialer",
-		"seqpacket", "udp", "udpFree",
+		"seqpacket", "udp", "udpFree", "queue",
 	}
 )
 

@@ -12,7 +12,8 @@ func (l *Loop) Leftover() string {
 	case len(l.ready) != 0:
 		return fmt.Sprintf("%d operations ready", len(l.ready))
 	case l.timers.Len() != own(
-		&l.buffers.memory.trim, &l.buffers.starved.retry, &l.missed.rest, &l.buffers.exhausted.timer):
+		&l.buffers.memory.trim, &l.buffers.starved.retry, &l.missed.rest, &l.futile.timer,
+		&l.buffers.exhausted.timer):
 		return fmt.Sprintf("%d timers", l.timers.Len())
 	case l.buffers.leased != 0:
 		return fmt.Sprintf("%d buffers leased", l.buffers.leased)

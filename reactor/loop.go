@@ -54,6 +54,7 @@ type Loop struct {
 	stops   stopStack
 	watches *stopWatch // those that are free
 	missed  missedCancels
+	futile  futileSends
 	stop    atomic.Bool
 	done    chan struct{}
 

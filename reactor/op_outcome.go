@@ -100,6 +100,7 @@ const (
 	retryAsleep                  // armed again, but the ring is to wait before it tries
 	pollAndRetry                 // armed again when a poll says that the descriptor is ready
 	awaitBuffer                  // armed again when the loop has a receive buffer
+	retryLater                   // armed again after futileBackoff
 )
 
 // policy is an index into policies: how an operation deals with what is not a result.
@@ -146,6 +147,7 @@ var policies = [...]struct {
 
 	events  uint32        // what pollAndRetry polls for
 	futile  uint8         // after so many EAGAINs in a row, EAGAIN is an error; 0: never
+	hasty   uint8         // after so many EAGAINs in a row, it backs off before it is armed again; 0: never
 	hangup  syscall.Errno // what a poll that reports POLLRDHUP or POLLHUP means; 0: that the descriptor is ready
 	answers bool          // what a poll reports is the operation's result
 	items   bool          // its entry may complete more than once
@@ -165,7 +167,7 @@ var policies = [...]struct {
 	policyEvent:     {again: retry},
 	policySend: {
 		again: pollAndRetry, interrupted: retry, withdrawn: retry,
-		events: unix.POLLOUT, items: true, role: roleSender,
+		events: unix.POLLOUT, hasty: maxHasty, items: true, role: roleSender,
 	},
 	policyRecvMany: {
 		again: retryAsleep, interrupted: retry, withdrawn: retry, noBuffer: awaitBuffer,
@@ -184,6 +186,9 @@ var policies = [...]struct {
 
 // maxFutile is how many polls in a row may report a readiness that is none before EAGAIN is an error.
 const maxFutile = 32
+
+// maxHasty is how many of them a send follows without a backoff.
+const maxHasty = 3
 
 // errnoRestart is the kernel's ERESTARTSYS, which it keeps to itself elsewhere: a splice that is cancelled while a
 // worker thread of the kernel carries it out ends with it.
@@ -302,6 +307,11 @@ func (o *op) classify() (out outcome, next reaction) {
 			return out, report
 		}
 		o.futile++
+	case errno == syscall.EAGAIN && p.hasty != 0:
+		if o.futile == p.hasty {
+			return out, retryLater
+		}
+		o.futile++
 	}
 	return out, next
 }
@@ -325,6 +335,8 @@ func (o *op) react(run operation, out outcome, next reaction) {
 	case pollAndRetry:
 		o.poll(o.on, policies[o.policy].events)
 		o.arm()
+	case retryLater:
+		o.loop.retryLater(o)
 	case awaitBuffer:
 		if !o.prepare(run) {
 			return

@@ -123,6 +123,38 @@ func (d *Descriptor) notePeerEnd() {
 	}
 }
 
+// futileSends are dormant sends that found no room although their sockets were reported to have some: they wait on one
+// timer, and are all retried when it expires.
+type futileSends struct {
+	ids   []uint64
+	timer timerqueue.Timer
+}
+
+// futileBackoff is how long they wait.
+const futileBackoff = time.Millisecond
+
+func (l *Loop) retryLater(o *op) {
+	o.state = opDormant
+	f := &l.futile
+	if f.ids = append(f.ids, o.id); !f.timer.Pending() {
+		f.timer.Init((*retryFutile)(l))
+		l.timers.Push(&f.timer, l.now+int64(futileBackoff))
+	}
+}
+
+// retryFutile is a Loop as the handler of that timer.
+type retryFutile Loop
+
+func (r *retryFutile) OnTimer(int64) {
+	l := (*Loop)(r)
+	for _, id := range l.futile.ids {
+		if s := l.slots.find(id); s != nil && s.op.state == opDormant { // else it was stopped
+			s.op.rearm(s.run)
+		}
+	}
+	l.futile.ids = l.futile.ids[:0]
+}
+
 // backoff is the timer on which a dormant operation waits before it is retried.
 type backoff struct {
 	timer timerqueue.Timer

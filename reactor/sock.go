@@ -110,6 +110,18 @@ func (d *Descriptor) asked(known *uint8, option int) (int, error) {
 	return int(*known), nil
 }
 
+// queuesAtReceiver reports whether a send waits for room at its receiver, which is so on a unix socket for datagrams.
+func (d *Descriptor) queuesAtReceiver() bool {
+	if d.kind != unix.SOCK_DGRAM && d.kind != 0 {
+		return false
+	}
+	if typ, err := d.asked(&d.kind, unix.SO_TYPE); err != nil || typ != unix.SOCK_DGRAM {
+		return false
+	}
+	family, err := d.asked(&d.family, unix.SO_DOMAIN)
+	return err == nil && family == unix.AF_UNIX
+}
+
 // ended reports whether a receive of no bytes is EOF. Only for a datagram socket it is not: a datagram may be empty.
 func (d *Descriptor) ended() bool {
 	typ, err := d.asked(&d.kind, unix.SO_TYPE)

@@ -15,6 +15,11 @@ import (
 // write side: this counts as readiness, so the entry is tried again and again, and at last completes with EAGAIN, or
 // blocks one of the ring's few worker threads for as long as the peer likes. Once it is known that the peer has closed
 // its write side, a send on the socket does not wait (MSG_DONTWAIT), and a poll waits for room.
+//
+// Nor does a send on a unix socket for datagrams. It needs room at the receiver, and when the kernel finds none it has
+// taken the bytes out of the entry already: io_uring would then send an empty datagram. If the socket is not connected
+// to the receiver, no poll waits for that room either: it reports room immediately, each time. So a send that still
+// finds none backs off.
 type sendOp struct {
 	single[int]
 	sent int
@@ -23,7 +28,7 @@ type sendOp struct {
 // sendFlags are those of a send that is to send all, or what it can.
 func (o *sendOp) sendFlags(all bool) int {
 	switch {
-	case o.on.peerEnded:
+	case o.on.peerEnded || o.on.queuesAtReceiver():
 		return unix.MSG_NOSIGNAL | unix.MSG_DONTWAIT
 	case all:
 		return unix.MSG_NOSIGNAL | unix.MSG_WAITALL

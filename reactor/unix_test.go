@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -99,5 +100,52 @@ func TestConnectToACrowdedListener(t *testing.T) {
 		unix.Close(fd)
 		r.close(append(clients, ln)...)
 		r.end()
+	})
+}
+
+// A send to a unix socket without room retries once in a millisecond: no poll tells when the receiver has room.
+func TestSendToFullUnixSocket(t *testing.T) {
+	eachRunning(t, func(t *testing.T, r *running) {
+		open := func(flags int) int {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|flags, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fd
+		}
+		receiver, other := open(0), open(unix.SOCK_NONBLOCK)
+		defer unix.Close(receiver)
+		defer unix.Close(other)
+		if err := unix.Bind(receiver, &unix.SockaddrUnix{}); err != nil { // the kernel chooses the name
+			t.Fatal(err)
+		}
+		sa, err := unix.Getsockname(receiver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			err = unix.Sendto(other, []byte("x"), 0, sa)
+		}
+		to, err := reactor.UnixAddress(sa.(*unix.SockaddrUnix).Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := new(reactor.Socket)
+		s.Init(r.Loop, open(unix.SOCK_NONBLOCK))
+		began, before := time.Now(), r.Stats().Entries
+		sent := begin[int](r, s.SendMsg([][]byte{[]byte("hel"), []byte("lo")}, nil, to), new(reactor.SendMsgOp), nil)
+		must[struct{}](r, r.SleepFor(50*time.Millisecond), new(reactor.SleepOp))
+		const first = 10 // attempts and polls before the first backoff
+		if n, most := r.Stats().Entries-before, uint64(first+time.Since(began)/time.Millisecond); n > most {
+			t.Errorf("%d entries while there was no room, want %d at most", n, most)
+		}
+		sent.none(t)
+		for n, buf := 0, make([]byte, 10); string(buf[:n]) != "hello"; {
+			if n, err = unix.Read(receiver, buf); err != nil || n == 0 {
+				t.Fatalf("%d bytes have arrived, %v", n, err)
+			}
+		}
+		sent.expect(t, "5")
+		r.close(s)
 	})
 }

@@ -271,6 +271,9 @@ func (e *entry) send() {
 		e.moved += max(n, 0)
 		switch {
 		case n == -int(unix.EAGAIN) && mayWait && (e.moved == 0 || all):
+			if b := s.base(); b.family == unix.AF_UNIX && b.kind == unix.SOCK_DGRAM {
+				e.msg.pieces = nil // unix_dgram_sendmsg() has taken them before it finds no room
+			}
 			e.awaitRoom()
 		case n < 0: // if a part was sent before, the error is never reported
 			e.finish(n, 0)

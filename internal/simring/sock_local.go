@@ -103,9 +103,20 @@ func (s *unixSocket) events() (events uint32) {
 	return events
 }
 
-// writable reports whether a send does not wait.
+// writable reports whether a send does not wait. If not, the peer pokes the socket when it has room.
 func (s *unixSocket) writable() bool {
-	return s.peer == nil || s.writeShut || s.peer.closed || s.peer.readShut || !s.peer.full(1)
+	if s.peer == nil || s.writeShut || s.peer.closed || s.peer.readShut || !s.peer.full(1) {
+		return true
+	}
+	s.peer.await(s)
+	return false
+}
+
+// await has a sender poked when there is room.
+func (s *unixSocket) await(sender *unixSocket) {
+	if !slices.Contains(s.waiting, sender) {
+		s.waiting = append(s.waiting, sender)
+	}
 }
 
 // hungUp reports whether both directions of the connection have ended.
@@ -243,7 +254,7 @@ func (s *unixSocket) send(m *message, skip int) int {
 	case !s.stream() && n > 4*s.k.Odds.Buffer+4096:
 		return -int(unix.EMSGSIZE)
 	case to.full(min(n, 1)):
-		to.waiting = append(to.waiting, s)
+		to.await(s)
 		return -int(unix.EAGAIN)
 	}
 	return s.pass(to, m, skip, n)

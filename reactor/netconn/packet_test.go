@@ -5,6 +5,7 @@ package netconn_test
 import (
 	"errors"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -104,6 +105,47 @@ func TestPacketStream(t *testing.T) {
 		c.Close()
 		if err := <-ended; !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
+		}
+	})
+}
+
+// WriteTo to a unix socket without room tries once in a millisecond, until its deadline.
+func TestWriteToFullUnixSocket(t *testing.T) {
+	onRings(t, func(t *testing.T, l *running) {
+		receiver, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: socketPath(t)})
+		must(t, err)
+		defer receiver.Close()
+		anywhere, err := reactor.UnixAddress("")
+		must(t, err)
+		c, err := netconn.ListenPacket(reactor.ListenConfig{Address: anywhere}, l.Loop)
+		must(t, err)
+		defer c.Close()
+		must(t, c.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
+		began, before, sent := time.Now(), l.Stats().Completions, 0
+		for err == nil {
+			if _, err = c.WriteTo([]byte("x"), receiver.LocalAddr()); err == nil {
+				sent++
+			}
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+		if n, most := l.Stats().Completions-before, uint64(sent+10+int(time.Since(began)/time.Millisecond)); n > most {
+			t.Errorf("%d completions while there was no room, want %d at most", n, most)
+		}
+		must(t, c.SetWriteDeadline(time.Time{}))
+		received := make(chan error, 1)
+		go func() {
+			buf := make([]byte, 10)
+			n, err := 0, error(nil)
+			for string(buf[:n]) != "last" && err == nil {
+				n, _, err = receiver.ReadFrom(buf)
+			}
+			received <- err
+		}()
+		_, werr := c.WriteTo([]byte("last"), receiver.LocalAddr())
+		if rerr := <-received; werr != nil || rerr != nil {
+			t.Errorf("the last one: %v, %v", werr, rerr)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,15 +49,23 @@ func (c *packets) ReadFrom(p []byte) (n int, from net.Addr, err error) {
 	return n, addressOf(sa).NetAddr(unix.SOCK_DGRAM), nil
 }
 
+// fullBackoff is how long WriteTo waits to send once more to a unix socket that had no room.
+const fullBackoff = time.Millisecond
+
 // WriteTo sends a datagram.
 func (c *packets) WriteTo(p []byte, to net.Addr) (int, error) {
 	sa, err := sockaddrOf(to)
+	_, local := sa.(*unix.SockaddrUnix)
 	if err != nil {
 		return 0, c.opError("write", err)
 	}
 	var failure error
 	err = c.raw("write", &c.out, func(fd uintptr) bool {
 		failure = unix.Sendto(int(fd), p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, sa)
+		if failure == unix.EAGAIN && local {
+			// The receiver has no room, of which the loop is not told: the attempt itself makes it report room here.
+			time.Sleep(fullBackoff)
+		}
 		return failure != unix.EAGAIN && failure != unix.EINTR
 	})
 	if err == nil && failure != nil {

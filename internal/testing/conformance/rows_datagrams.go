@@ -1,6 +1,9 @@
 package conformance
 
 import (
+	"errors"
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
@@ -19,11 +22,100 @@ var datagrams = []row{
 	{"recv from many", true, recvFromMany(2), acceptingMany.with(connectionless)},
 	{"recv from many, unlimited", true, recvFromMany(reactor.Unlimited), acceptingMany.with(connectionless)},
 	{"recv many, of datagrams", true, recvManyDatagrams, acceptingMany.with(connectionless)},
+	{"send to a full unix socket", true, toFull(false, false), toReceiver},
+	{"send on a connection to a full unix socket", true, toFull(true, false), toReceiver},
+	{"send msg to a full unix socket", true, toFull(false, true), toReceiver},
+	{"send msg on a connection to a full unix socket", true, toFull(true, true), toReceiver},
 	{"send to", true, sendTo, sending.whole().with(cells{
 		resetBefore:    noConnection,
 		resetMeanwhile: fails(unix.ECONNREFUSED), // the peer is closed
 	})},
 }
+
+// toReceiver are the cells of sends to a unix socket.
+var toReceiver = sending.whole().with(cells{
+	resetBefore:    fails(unix.ECONNREFUSED), // the receiver is closed
+	resetMeanwhile: fails(unix.ECONNREFUSED),
+})
+
+// toFull sends to the name of a unix socket, or on a connection to it. If blocked, another socket's datagrams have
+// filled it: then the sender's own socket has room.
+func toFull(connected, pieces bool) func(*stage, bool) *subject {
+	return func(s *stage, blocked bool) *subject {
+		x := &subject{trace: newTrace(s), waits: blocked}
+		open := func() int {
+			fd, err := s.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+			s.must(err)
+			return fd
+		}
+		receiver := s.own(open())
+		s.must(s.Bind(receiver, &unix.SockaddrUnix{})) // the kernel chooses the name
+		sa, err := s.Getsockname(receiver)
+		s.must(err)
+		to, err := reactor.UnixAddress(sa.(*unix.SockaddrUnix).Name)
+		s.must(err)
+		var arrived []string
+		take := func() {
+			buf := make([]byte, 64)
+			for {
+				n, _, err := s.Recvfrom(receiver, buf, unix.MSG_DONTWAIT)
+				if errors.Is(err, unix.EAGAIN) {
+					return
+				}
+				if s.must(err); string(buf[:n]) != filler {
+					arrived = append(arrived, string(buf[:n]))
+				}
+			}
+		}
+		if blocked {
+			other := s.own(open())
+			s.must(s.Connect(other, sa))
+			s.fillWith(other, []byte(filler))
+			x.act = take
+		}
+		fd := open()
+		if connected {
+			s.must(s.Connect(fd, sa))
+			to = reactor.Address{}
+		}
+		x.socket = s.adopt(fd)
+		closed := false
+		x.reset = func() { closed = true; s.disown(receiver) }
+		switch {
+		case pieces:
+			op := new(reactor.SendMsgOp)
+			x.socket.SendMsg([][]byte{[]byte(hello[:1]), []byte(hello[1:])}, nil, to).Connect(op, receiveCount(x.trace))
+			x.start = op.Start
+		case connected:
+			op := new(reactor.SendOp)
+			x.socket.Send([]byte(hello)).Connect(op, receiveCount(x.trace))
+			x.start = op.Start
+		default:
+			op := new(reactor.SendToOp)
+			x.socket.SendTo([]byte(hello), to).Connect(op, receiveCount(x.trace))
+			x.start = op.Start
+		}
+		x.intact = func() {
+			if closed {
+				return
+			}
+			take()
+			var sent []string
+			for _, o := range x.results {
+				if o.Channel == sendertest.OnValue {
+					sent = append(sent, hello)
+				}
+			}
+			if !slices.Equal(arrived, sent) {
+				s.t.Errorf("%q were sent, and the receiver has got %q", sent, arrived)
+			}
+		}
+		return x
+	}
+}
+
+// filler is a datagram that takes room.
+const filler = "x"
 
 // datagramReader puts a UDP socket on the stage that a peer sends to.
 func datagramReader(s *stage, x *subject) (p *peer, got *[]byte) {

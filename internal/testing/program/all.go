@@ -17,4 +17,5 @@ var All = map[string]simring.Program{
 	"scopes":      Scopes,
 	"tasks":       Tasks,
 	"timers":      Timers,
+	"unixgrams":   Unixgrams,
 }
