@@ -100,6 +100,7 @@ backends:
 - name: app
   files: [{path: %s}]
 - name: gone
+  retries: 0
   servers: [{address: %s, name: closed}]
 - name: names
   servers: [{address: %s, name: ns}]

@@ -139,6 +139,16 @@ func (g *Group) Len() int { return len(g.members) }
 // Panic reports whether health is ignored, because too few servers are healthy.
 func (g *Group) Panic() bool { return g.panic }
 
+// HasUntried reports whether a server may be picked that is not in tried, whether it is full or not.
+func (g *Group) HasUntried(tried *Set) bool {
+	for i := range g.members {
+		if m := &g.members[i]; m.live && !tried.has(m.id) {
+			return true
+		}
+	}
+	return false
+}
+
 // InUse reports whether the server may be picked at all: it has a weight, is healthy or the group is in panic, and is
 // in the subset.
 func (g *Group) InUse(index int) bool { return g.members[index].live }

@@ -33,9 +33,14 @@ type Backend struct {
 	TLS ClientTLS
 	// ProxyProtocol tells servers the addresses of the client.
 	ProxyProtocol SendProxy
-	// Retries is how many further servers are tried when one cannot be reached. Default: 3.
+	// Retries is how many further attempts there are when a server cannot be reached: with other servers immediately, and
+	// when all were tried, with the same ones after RetryDelay. Default: 3.
 	Retries int
-	// RetryBudget bounds retries to a part of the connections.
+	// RetryDelay is the time from an attempt to the next one with the same servers, with a jitter of 25 %. They are tried
+	// again only if nothing was sent to a server. 0: they are not. Default: 1 s.
+	RetryDelay time.Duration
+	// RetryBudget bounds retries to a part of the connections. Before an attempt with the same servers, a connection waits
+	// for it, for RetryDelay each time.
 	RetryBudget RetryBudget
 	// ConnectTimeout is how long connecting to a server may take. Then the next server is tried. Default: 5 s.
 	ConnectTimeout time.Duration
@@ -295,6 +300,7 @@ func NewBackend() Backend {
 		TLS:              newClientTLS(),
 		ProxyProtocol:    SendProxy{Version: "none"},
 		Retries:          3,
+		RetryDelay:       time.Second,
 		RetryBudget:      RetryBudget{Percent: 20, Min: 10},
 		ConnectTimeout:   5 * time.Second,
 		IdleTimeout:      10 * time.Minute,

@@ -174,6 +174,7 @@ var rules = map[string]rule{
 	"Backend.Name":                {needed: "no name: logs and metrics need one", form: isName, name: true},
 	"Backend.MaxConnections":      connections,
 	"Backend.Retries":             {max: 100},
+	"Backend.RetryDelay":          orUnlimited,
 	"Backend.ConnectTimeout":      timeout,
 	"Backend.TotalConnectTimeout": orUnlimited,
 	"Backend.FirstByteTimeout":    orUnlimited,

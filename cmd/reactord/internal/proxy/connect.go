@@ -29,9 +29,10 @@ type dial struct {
 	connect  reactor.DialOp
 	awaits   sender.Receiver[struct{}] // the task that awaits the attempt; nil: none does
 	task     *dialTask                 // nil: the first attempt
+	watch    *clientWatch              // nil: the client is not watched
 	from     *source                   // the local address of the attempt; nil: the kernel chooses
 	greeting *greeting                 // nil: the server is not being greeted
-	began    int64                     // when the attempt began
+	began    int64                     // when the last attempt began
 	reached  int64                     // when the server was connected; 0: it is not
 	deadline int64                     // for all attempts; math.MaxInt64: none
 	request  balance.Request
@@ -42,7 +43,8 @@ type dial struct {
 	open     bool   // the socket for the server is open
 	plain    bool   // there is no TLS with the server, although the backend has it
 	fault    fault  // who is to blame for the last failure
-	failures int    // servers that could not be reached
+	greeted  bool   // an attempt has reached a server, and may have sent something to it
+	failures int    // attempts that have failed, or that the retry budget did not allow
 	noPort   int    // attempts without a local port
 }
 
@@ -77,14 +79,19 @@ func (d *dial) begin() {
 		d.proceed()
 		return
 	}
-	d.began = now
 	c.log.picked(now)
-	c.loop().SetTimer(&c.timer, d.until(now, c.settings.ConnectTimeout))
+	c.loop().SetTimer(&c.timer, min(now+int64(watchAfter), d.until(now, c.settings.ConnectTimeout)))
 	d.Start()
 }
 
-// expire ends the first attempt, which takes too long.
+// expire watches the client if the first attempt takes long, and ends it if it takes too long.
 func (d *dial) expire() {
+	c := d.conn
+	if until := d.until(d.began, c.settings.ConnectTimeout); c.loop().Now() < until {
+		d.watchClient()
+		c.loop().SetTimer(&c.timer, until)
+		return
+	}
 	d.failed(os.ErrDeadlineExceeded)
 	d.proceed()
 }
@@ -118,6 +125,7 @@ func (d *dial) until(now int64, limit time.Duration) int64 {
 func (d *dial) openSocket() error {
 	c := d.conn
 	socket, to := &c.sockets[server], c.to.Address
+	d.began = c.loop().Now()
 	if err := openTo(c.loop(), socket, to); err != nil {
 		return err
 	}
@@ -182,6 +190,7 @@ func (c *conn) forgetDial() {
 	if d.greeting != nil {
 		w.forgetGreeting(d.greeting)
 	}
+	d.endWatch()
 	c.dial = nil
 	w.dials.Put(d)
 }
@@ -253,7 +262,6 @@ type dialTask struct {
 	op      task.Op
 	stop    stop.Source
 	place   place
-	gone    reactor.PollOp // has the client reset the connection?
 	discard reactor.CloseOp
 	why     end
 }
@@ -262,6 +270,7 @@ type dialTask struct {
 func (d *dial) proceed() {
 	c := d.conn
 	c.loop().StopTimer(&c.timer)
+	d.watchClient()
 	d.task = c.worker().dialTasks.Get()
 	d.task.dial = d
 	task.New(d.run).Connect(&d.task.op, d.task)
@@ -297,7 +306,7 @@ func (d *dial) run(t *task.T) error {
 }
 
 // giveUpServer closes the socket of an attempt that has failed, and decides whether there is another one: with the same
-// server from another local address, or with another server.
+// server from another local address, with another server, or if all were tried, with any of them after a delay.
 func (d *dial) giveUpServer(t *task.T) error {
 	c, err := d.conn, d.err
 	if d.open {
@@ -308,6 +317,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 		d.open = false
 	}
 	why := d.unreachable()
+	d.greeted = d.greeted || d.reached != 0
 	d.err, d.reached, d.shaking = nil, 0, false
 	now := c.loop().Now()
 	if noPort(err) {
@@ -320,25 +330,67 @@ func (d *dial) giveUpServer(t *task.T) error {
 	d.request.Tried.Add(c.to.Address)
 	d.failures++
 	group := c.lane.backend.Group()
-	free := noPort(err) || group.Panic() // then most first attempts go to servers that are down
-	retry := c.lane.backend.Retry
-	if d.fault != faultServer {
-		free, retry = false, c.lane.backend.SecondOpinion
-	}
 	switch {
 	case d.fault == faultClient:
 		return d.fail(endServerTLSClient, err)
 	case now >= d.deadline:
 		return d.fail(endConnectTimeout, err)
-	case d.failures > c.settings.Retries, d.failures >= len(group.Servers):
+	case d.failures > c.settings.Retries:
 		return d.fail(why, err)
-	case !free && !retry(now):
-		return d.fail(endRetryBudget, err)
+	case group.HasUntried(&d.request.Tried):
+		if !d.mayRetry(err) {
+			return d.fail(endRetryBudget, err)
+		}
+	case d.greeted || noPort(err) || c.settings.RetryDelay <= 0:
+		return d.fail(why, err)
+	default:
+		if err := d.awaitRetry(t, err); err != nil {
+			return err
+		}
+		d.request.Tried.Clear()
 	}
 	c.to.Retried()
 	c.log.retried()
 	c.lane.giveServer(c)
 	return nil
+}
+
+// mayRetry reports whether there may be another attempt after err, and takes it from the retry budget.
+func (d *dial) mayRetry(err error) bool {
+	b, now := d.conn.lane.backend, d.conn.loop().Now()
+	if d.fault != faultServer {
+		return b.SecondOpinion(now)
+	}
+	free := noPort(err) || b.Group().Panic() // then most first attempts go to servers that are down
+	return free || b.Retry(now)
+}
+
+// awaitRetry waits until servers that were tried may be tried again: for the delay since the last attempt began, and as
+// long again whenever the retry budget allows no attempt. The connection keeps its place at the server.
+func (d *dial) awaitRetry(t *task.T, err error) error {
+	c := d.conn
+	for from := d.began; ; from = c.loop().Now() {
+		at := from + c.worker().jitter(c.settings.RetryDelay)
+		if _, err := task.Await(t, c.loop().SleepUntil(min(at, d.deadline))); err != nil {
+			return err
+		}
+		switch {
+		case at >= d.deadline:
+			return d.fail(endConnectTimeout, err)
+		case d.mayRetry(err):
+			return nil
+		}
+		if d.failures++; d.failures > c.settings.Retries {
+			return d.fail(endRetryBudget, err)
+		}
+	}
+}
+
+// jitter returns d, longer or shorter by up to a quarter at random, so that connections that have failed together do
+// not return together.
+func (w *worker) jitter(d time.Duration) int64 {
+	quarter := int64(d) / 4
+	return int64(d) - quarter + int64(w.random.Uint64()%uint64(2*quarter+1))
 }
 
 // unreachable is how a connection ends whose last attempt has failed.
@@ -376,7 +428,7 @@ func (d *dial) choose(t *task.T) error {
 	return err
 }
 
-// queue waits until there is room at a server, the client has reset the connection, or the time has passed.
+// queue waits until there is room at a server, or the time has passed.
 func (d *dial) queue(t *task.T) error {
 	c := d.conn
 	l, q := c.lane, c.lane.queue
@@ -394,15 +446,11 @@ func (d *dial) queue(t *task.T) error {
 	}
 	began := c.loop().Now()
 	c.log.queued(began, q.length.Load()-1)
-	_, err := task.Await(t, sender.StopWhen(
-		sender.Timeout(l.line.wait(&d.task.place, c), c.loop().SleepUntil(d.until(began, c.settings.Queue.Timeout))),
-		in(c.sockets[client].Poll(0), &d.task.gone))) // resets are always reported
+	_, err := task.Await(t, sender.Timeout(l.line.wait(&d.task.place, c),
+		c.loop().SleepUntil(d.until(began, c.settings.Queue.Timeout))))
 	q.leave(c.loop().Now() - began)
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return d.fail(endQueueTimeout, err)
-	case errors.Is(err, sender.ErrStopped) && !t.StopToken().StopRequested():
-		return d.fail(endQueueClientReset, nil)
 	}
 	return err
 }
@@ -477,7 +525,7 @@ func (d *dial) gotNone(why end, err error) {
 	if entry := c.debug("the connection has got no server"); entry != nil {
 		entry.Write(c.names(), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
 	}
-	if why == endQueueClientReset || why == endServerTLSClient {
+	if why == endQueueClientReset || why == endConnectClientReset || why == endServerTLSClient {
 		return
 	}
 	c.lane.queue.noServer.Add(1)

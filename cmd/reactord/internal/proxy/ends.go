@@ -24,11 +24,12 @@ const (
 	endQueueClientReset // the client reset it while it waited in the queue
 	endQueueFull
 	endQueueTimeout
-	endConnectTimeout // the time for all attempts was over
-	endNoServer       // the servers that were tried could not be reached
-	endNoneAvailable  // there was no server to try
-	endRetryBudget    // a server could not be reached, and the budget allowed no retry
-	endLocal          // this machine had no descriptor, memory or port
+	endConnectClientReset // the client reset it while a server was connected
+	endConnectTimeout     // the time for all attempts was over
+	endNoServer           // the servers that were tried could not be reached
+	endNoneAvailable      // there was no server to try
+	endRetryBudget        // a server could not be reached, and the budget allowed no retry
+	endLocal              // this machine had no descriptor, memory or port
 
 	endServerTLS        // the handshake with the server failed
 	endServerTLSTimeout // it took too long
@@ -85,6 +86,8 @@ var ends = [endCount]accesslog.End{
 	endQueueFull: {By: "queue_full", Phase: "queue", Code: "PQ", Why: "the queue of the backend is full"},
 	endQueueTimeout: {By: "queue_timeout", Phase: "queue", Code: "sQ",
 		Why: "the connection was in the queue of the backend for too long"},
+	endConnectClientReset: {By: "client", Phase: "connect", Code: "CC",
+		Why: "the client has reset the connection before a server was connected"},
 	endConnectTimeout: {By: "connect_timeout", Phase: "connect", Code: "sC",
 		Why: "the time for all attempts to connect has passed"},
 	endNoServer: {By: "server", Phase: "connect", Code: "SC",

@@ -162,6 +162,12 @@ var provocations = []provocation{
 		expectName(t, ln, 0)
 		expectRefusal(t, p)
 	}},
+	{end: endConnectClientReset, servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} },
+		provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
+			c := dialAs(t, p, 0)
+			waitFor(t, "it is accepted", func() bool { return p.Stats().Listeners[0].Current == 1 })
+			resetConn(c)
+		}},
 	{end: endConnectTimeout, set: each(func(b *config.Backend) { b.TotalConnectTimeout = soon }),
 		servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} }, provoke: expectRefused},
 	{end: endNoServer, servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t)} },

@@ -139,7 +139,8 @@ func (c *conn) logInterim() {
 
 // empty reports whether the client has ended the connection without a byte.
 func (c *conn) empty() bool {
-	byClient := c.why == endNormal || c.why == endClientReset || c.why == endOpeningClient || c.why == endQueueClientReset
+	byClient := c.why == endNormal || c.why == endClientReset || c.why == endOpeningClient ||
+		c.why == endQueueClientReset || c.why == endConnectClientReset
 	return byClient && c.pipes[client].bytes == 0 && c.pipes[server].bytes == 0
 }
 

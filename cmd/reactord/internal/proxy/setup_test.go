@@ -100,7 +100,7 @@ func (l Listener) plan() plan.Listener {
 func (b Backend) plan() plan.Backend {
 	s := config.NewBackend()
 	s.Name, s.Balance.Policy, s.Retries, s.RetryBudget.Percent = b.Name, "round_robin", max(len(b.Servers)-1, 0), 0
-	s.Ejection.Failures = 0
+	s.Ejection.Failures, s.RetryDelay = 0, 0
 	setIf(&s.ConnectTimeout, b.ConnectTimeout)
 	setIf(&s.IdleTimeout, b.IdleTimeout)
 	setIf(&s.HalfCloseTimeout, b.HalfCloseTimeout)

@@ -53,22 +53,23 @@ type worker struct {
 	rejected         reactor.Socket
 
 	// What a connection needs only at times.
-	transfers  pool.Of[transfer]
-	relays     pool.Of[relay]
-	tlsRecords records
-	shaking    steps
-	openings   pool.Of[opening]
-	openTasks  pool.Of[openingTask]
-	dials      pool.Of[dial]
-	dialTasks  pool.Of[dialTask]
-	greetings  pool.Of[greeting]
-	closings   pool.Of[closeOps]
-	watches    pool.Of[watch]
-	notes      pool.Of[record]
-	splices    pool.Of[splice]
-	splicing   int            // splices in use
-	maxSplices int            // at a time
-	noSocket   reactor.Socket // what the operation of an unused transfer is connected to
+	transfers     pool.Of[transfer]
+	relays        pool.Of[relay]
+	tlsRecords    records
+	shaking       steps
+	openings      pool.Of[opening]
+	openTasks     pool.Of[openingTask]
+	dials         pool.Of[dial]
+	dialTasks     pool.Of[dialTask]
+	greetings     pool.Of[greeting]
+	closings      pool.Of[closeOps]
+	watches       pool.Of[watch]
+	clientWatches pool.Of[clientWatch]
+	notes         pool.Of[record]
+	splices       pool.Of[splice]
+	splicing      int            // splices in use
+	maxSplices    int            // at a time
+	noSocket      reactor.Socket // what the operation of an unused transfer is connected to
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
