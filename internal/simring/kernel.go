@@ -4,6 +4,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/netip"
+	"time"
 )
 
 // Kernel is a machine: files, sockets, a clock, threads and rings. It is used by one goroutine. Machines of one network
@@ -33,9 +34,14 @@ type Kernel struct {
 	notices  []*notice
 }
 
+// uptimes are how long the machines have been up when a run begins, by its seed: one run of eight is of machines that
+// have been up for ten years, so that no constant is greater than what a clock says.
+var uptimes = [8]time.Duration{3: 10 * 365 * 24 * time.Hour}
+
 // New makes a kernel. All its choices follow from the seed. What happens is written to trace, if that is not nil.
 func New(seed uint64, trace io.Writer) *Kernel {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), now: 1, trace: trace}
+	booted := 1 + int64(uptimes[seed%uint64(len(uptimes))])
+	w := &world{rng: rand.New(rand.NewPCG(seed, 0)), now: booted, booted: booted, trace: trace}
 	k := newKernel(w)
 	k.Odds = drawOdds(k.rng)
 	k.disk = newDisk(k)

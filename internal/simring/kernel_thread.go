@@ -198,12 +198,11 @@ func (w *world) tooLong() bool {
 	if w.bounds.Turns > 0 {
 		turns = uint64(w.bounds.Turns)
 	}
-	limit := int64(w.bounds.Time)
 	switch {
 	case w.turns.Load() >= turns:
 		w.current = nil
 		w.Errorf("simring: the run does not end: it has taken %d turns%s", turns, w.left())
-	case limit > 0 && w.now > limit:
+	case w.bounds.Time > 0 && w.Elapsed() > w.bounds.Time:
 		w.current = nil
 		w.Errorf("simring: the run does not end: it has taken %v%s", w.bounds.Time, w.left())
 	default:

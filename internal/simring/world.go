@@ -15,6 +15,7 @@ import (
 type world struct {
 	rng      *rand.Rand
 	now      int64
+	booted   int64 // now, when the run began
 	events   events
 	machines []*Kernel
 	threads  []*Thread
@@ -40,8 +41,11 @@ func (w *world) SetBounds(b Bounds) { w.bounds = b }
 // Rand is the random source of the run. Programs draw from it as well.
 func (w *world) Rand() *rand.Rand { return w.rng }
 
-// Now is the time in nanoseconds.
+// Now returns the time on the clock of the machines, in nanoseconds. Runs do not begin at 0: see [New].
 func (w *world) Now() int64 { return w.now }
+
+// Elapsed returns the time since the run began.
+func (w *world) Elapsed() time.Duration { return time.Duration(w.now - w.booted) }
 
 // Progress is how many turns threads have taken, and the thread whose turn it is or was. From any goroutine.
 func (w *world) Progress() (turns uint64, running *Thread) { return w.turns.Load(), w.running.Load() }
@@ -78,7 +82,7 @@ func (w *world) log(format string, args ...any) {
 	if w.current != nil {
 		thread = w.current.fullName()
 	}
-	fmt.Fprintf(w.trace, "%12.6fms %-10s %s\n", float64(w.now)/1e6, thread, fmt.Sprintf(format, args...))
+	fmt.Fprintf(w.trace, "%12.6fms %-10s %s\n", float64(w.Elapsed())/1e6, thread, fmt.Sprintf(format, args...))
 }
 
 // at calls f at a time.

@@ -68,7 +68,7 @@ func (m *Machine) Name() string { return m.name }
 func (m *Machine) Rand() *rand.Rand { return m.k.Rand() }
 
 // Now is the virtual time, since the run began.
-func (m *Machine) Now() time.Duration { return time.Duration(m.k.Now()) }
+func (m *Machine) Now() time.Duration { return m.k.Elapsed() }
 
 // Errorf says that something is wrong. The run ends at the next call that can wait, and fails.
 func (m *Machine) Errorf(format string, args ...any) {

@@ -14,6 +14,27 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
+// A limit holds on a machine that has been up for years, however much is reserved in advance.
+func TestByteBucketOfAnOldMachine(t *testing.T) {
+	r := newByteRate(1000, 0)
+	for _, uptime := range []time.Duration{0, 418 * 24 * time.Hour, 10 * 365 * 24 * time.Hour, 100 * 365 * 24 * time.Hour} {
+		var b byteBucket
+		for k := range 100 {
+			want := int64(uptime) + int64(k)*int64(time.Second) - r.burst
+			if from := b.reserve(r, 1000, int64(uptime)); from != want {
+				t.Fatalf("up for %v: the %dth 1000 bytes come %v after now, want %v",
+					uptime, k, time.Duration(from-int64(uptime)), time.Duration(want-int64(uptime)))
+			}
+		}
+		if from := b.reserve(r, math.MaxInt, int64(uptime)); from < int64(uptime) {
+			t.Errorf("up for %v: bytes come %v before now", uptime, time.Duration(int64(uptime)-from))
+		}
+		if from := b.reserve(r, math.MaxInt, int64(uptime)); from < int64(uptime) {
+			t.Errorf("up for %v: more bytes come %v before now", uptime, time.Duration(int64(uptime)-from))
+		}
+	}
+}
+
 // However many loops reserve concurrently, the times that they are given are those of one queue.
 func TestByteBucketIsExact(t *testing.T) {
 	r := newByteRate(1000, 100)

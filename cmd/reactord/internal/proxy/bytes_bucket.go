@@ -29,7 +29,8 @@ func newByteRate(perSecond, burst config.Size) byteRate {
 
 func (r byteRate) limited() bool { return r.perSecond != 0 }
 
-// maxCost bounds the time that bytes take, so that no sum of them overflows.
+// maxCost bounds the time that bytes take, and by how much a bucket is taken out of in advance, so that no sum of them
+// overflows.
 const maxCost = int64(1) << 55
 
 // cost is how long n bytes take, in ns.
@@ -53,7 +54,7 @@ func (b *byteBucket) reserve(r byteRate, n int, now int64) (from int64) {
 	for {
 		before := b.full.Load()
 		full := max(before, now)
-		if b.full.CompareAndSwap(before, min(full+cost, maxCost)) {
+		if b.full.CompareAndSwap(before, now+min(full-now+cost, maxCost)) {
 			return full - r.burst
 		}
 	}
