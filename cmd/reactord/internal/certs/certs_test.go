@@ -187,7 +187,8 @@ func TestClient(t *testing.T) {
 	if len(problems) != 0 {
 		t.Fatalf("%+v", problems)
 	}
-	if got := out.Config(c); len(got.Certificates) != 1 || got.RootCAs == nil || got.MinVersion != tls.VersionTLS12 {
+	if got := out.Config(c); len(got.Certificates) != 1 || got.VerifyConnection == nil ||
+		got.MinVersion != tls.VersionTLS12 {
 		t.Errorf("%+v", got)
 	}
 	c.CA = pair.Cert + "x"

@@ -14,6 +14,7 @@ type Client struct {
 	fingerprint [sha256.Size]byte
 	authorities *x509.CertPool // nil: the system's
 	certificate *tls.Certificate
+	insecure    bool
 	peers       peers
 }
 
@@ -23,7 +24,7 @@ func LoadClient(c *config.ClientTLS, read Read) (*Client, []Problem) {
 	if !c.Enabled {
 		return nil, nil
 	}
-	r, out := newReader(read), &Client{peers: peers{names: newSANs(c.SANs)}}
+	r, out := newReader(read), &Client{insecure: c.Insecure, peers: peers{names: newSANs(c.SANs, byWildcards)}}
 	out.authorities, _ = r.authorities("ca", c.CA)
 	out.peers.revoked = r.revocations("crl", c.CRL, c.CA)
 	if c.CA == "" && !c.Insecure {
@@ -64,12 +65,14 @@ func (c *Client) certificates() []*tls.Certificate {
 // backend's SANs if there are any; without both, it is not verified. Sessions are not resumed, so each check sees the
 // server's certificate. c may be nil: then the authorities are the system's, and the check has no certificate.
 func (c *Client) Check(name string) *tls.Config {
-	out := &tls.Config{ServerName: name, InsecureSkipVerify: name == ""} //nolint:gosec // as the operator wants
+	out := &tls.Config{ServerName: name, InsecureSkipVerify: true} //nolint:gosec // VerifyConnection does it
 	if c == nil {
-		return out
+		c = &Client{}
 	}
-	out.RootCAs, out.Certificates = c.authorities, c.pairs()
-	c.peers.servers(out, c.authorities)
+	out.Certificates = c.pairs()
+	if name != "" || len(c.peers.names) > 0 {
+		out.VerifyConnection = c.peers.servers(c.authorities, name)
+	}
 	return out
 }
 
@@ -83,13 +86,21 @@ func (c *Client) pairs() []tls.Certificate {
 // sessions is how many sessions with servers a backend keeps. A session has about 2 KiB.
 const sessions = 1024
 
-// Config makes the configuration of crypto/tls. A connection has a copy with its ServerName and its protocols. The
-// cache of sessions has a lock, which a handshake takes twice.
+// Verification returns what VerifyConnection of crypto/tls is for servers with a name; nil if they are not verified.
+func (c *Client) Verification(name string) func(tls.ConnectionState) error {
+	if c.insecure {
+		return nil
+	}
+	return c.peers.servers(c.authorities, name)
+}
+
+// Config makes the configuration of crypto/tls. A connection has a copy with its ServerName, the [Client.Verification]
+// for that, and its protocols. The cache of sessions has a lock, which a handshake takes twice.
 func (c *Client) Config(s *config.ClientTLS) *tls.Config {
-	out := &tls.Config{
-		RootCAs:                     c.authorities,
+	return &tls.Config{
 		ServerName:                  s.ServerName,
-		InsecureSkipVerify:          s.Insecure, //nolint:gosec // as the operator wants
+		InsecureSkipVerify:          true, //nolint:gosec // VerifyConnection does it
+		VerifyConnection:            c.Verification(s.ServerName),
 		MinVersion:                  versions[s.MinVersion],
 		MaxVersion:                  versions[s.MaxVersion],
 		CipherSuites:                suites(s.Ciphers),
@@ -99,6 +110,4 @@ func (c *Client) Config(s *config.ClientTLS) *tls.Config {
 		DynamicRecordSizingDisabled: true,
 		Certificates:                c.pairs(),
 	}
-	c.peers.servers(out, c.authorities)
-	return out
 }

@@ -20,7 +20,8 @@ type deniedSAN struct {
 func newDenied(texts []string) (all denied) {
 	for _, text := range texts {
 		if s, except, err := config.ParseDeniedSAN(text); err == nil {
-			all = append(all, deniedSAN{newSAN(s), except})
+			// Neither is a name denied that a wildcard hides, nor is one excepted by it.
+			all = append(all, deniedSAN{newSAN(s, wildcards(!except)), except})
 		}
 	}
 	return all

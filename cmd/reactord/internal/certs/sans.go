@@ -20,20 +20,31 @@ type sans []san
 type san struct {
 	config.SAN
 	pattern *regexp.Regexp // of Match "regex"
+	wildcards
 }
 
+// wildcards is whether a wildcard in a certificate stands for names.
+type wildcards bool
+
+const (
+	// byWildcards is for servers, whose certificates are for all names that the wildcard stands for.
+	byWildcards wildcards = true
+	// literally is for clients: "*.example.org" is not the client a.example.org.
+	literally wildcards = false
+)
+
 // newSANs reads names that the configuration has checked.
-func newSANs(texts []string) (all sans) {
+func newSANs(texts []string, w wildcards) (all sans) {
 	for _, text := range texts {
 		if s, err := config.ParseSAN(text); err == nil {
-			all = append(all, newSAN(s))
+			all = append(all, newSAN(s, w))
 		}
 	}
 	return all
 }
 
-func newSAN(s config.SAN) san {
-	one := san{SAN: s}
+func newSAN(s config.SAN, w wildcards) san {
+	one := san{SAN: s, wildcards: w}
 	if s.Match == "regex" {
 		one.pattern = regexp.MustCompile(s.Pattern())
 	}
@@ -71,7 +82,8 @@ func namesOfKind(c *x509.Certificate, kind string) (names []string) {
 	return names
 }
 
-// matches compares a name of a certificate. Case counts, except for DNS names, and a wildcard stands for one label.
+// matches compares a name of a certificate. Case counts, except for DNS names. A wildcard stands for one label, if at
+// all.
 func matches(s san, name string) bool {
 	want := s.Value
 	if s.Kind == "dns" {
@@ -87,7 +99,7 @@ func matches(s san, name string) bool {
 	case "contains":
 		return strings.Contains(name, want)
 	}
-	if parent, ok := strings.CutPrefix(name, "*."); ok && s.Kind == "dns" {
+	if parent, ok := strings.CutPrefix(name, "*."); ok && s.Kind == "dns" && bool(s.wildcards) {
 		if label, rest, found := strings.Cut(want, "."); found && label != "" && rest == parent {
 			return true
 		}

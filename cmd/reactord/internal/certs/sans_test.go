@@ -49,9 +49,27 @@ func TestSANs(t *testing.T) {
 		"dns-regex:[a-z]\\.example\\.test":    true,
 		"email:a@example.test":                false,
 	} {
-		if got := newSANs([]string{"dns:none.test", text}).match(leaf); got != want {
+		if got := newSANs([]string{"dns:none.test", text}, byWildcards).match(leaf); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
+	}
+}
+
+// A client's wildcard is not one of the clients that it stands for, and it hides none that is denied.
+func TestWildcardsOfClients(t *testing.T) {
+	a := certstest.New(t)
+	one := a.Pair(a.Issue("one", newKey(t), time.Hour, "a.example.test")).Leaf
+	wild := a.Pair(a.Issue("wild", newKey(t), time.Hour, "*.example.test")).Leaf
+	names := newSANs([]string{"dns:a.example.test"}, literally)
+	if !names.match(one) || names.match(wild) {
+		t.Errorf("%t, %t; want true, false", names.match(one), names.match(wild))
+	}
+	if newDenied([]string{"dns:a.example.test"}).verify(wild) == nil {
+		t.Error("a wildcard hides a name that is denied")
+	}
+	allow := newDenied([]string{"except dns:a.example.test", "any"})
+	if allow.verify(one) != nil || allow.verify(wild) == nil {
+		t.Errorf("%v, %v; want no error and one", allow.verify(one), allow.verify(wild))
 	}
 }
 

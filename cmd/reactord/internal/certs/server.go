@@ -26,7 +26,8 @@ func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	if len(s.Certificates) == 0 {
 		return nil, nil
 	}
-	r, out := newReader(read), &Server{clientsAre: peers{names: newSANs(s.ClientSANs), denied: newDenied(s.DenySANs)}}
+	names, denied := newSANs(s.ClientSANs, literally), newDenied(s.DenySANs)
+	r, out := newReader(read), &Server{clientsAre: peers{names: names, denied: denied}}
 	for i, c := range s.Certificates {
 		at := fmt.Sprintf("certificates[%d]", i)
 		pair := r.pair(at+".cert", c.Cert, at+".key", c.Key)
@@ -89,8 +90,9 @@ func (s *Server) Expiries() (all []Expiry) {
 	return all
 }
 
+// clientAuths are what clients are asked for. What they send is verified by [peers.clients].
 var clientAuths = map[string]tls.ClientAuthType{
-	"request": tls.VerifyClientCertIfGiven, "require": tls.RequireAndVerifyClientCert,
+	"request": tls.RequestClientCert, "require": tls.RequireAnyClientCert,
 }
 
 // Config makes the configuration of crypto/tls. The caller sets the keys of tickets, with [Tickets.Serve].
@@ -106,8 +108,8 @@ func (s *Server) Config(c *config.ServerTLS) *tls.Config {
 		ClientCAs:              s.clients,
 		SessionTicketsDisabled: !c.Tickets,
 	}
-	if s.clientsAre.any() {
-		out.VerifyConnection = s.clientsAre.clients
+	if out.ClientAuth != tls.NoClientCert {
+		out.VerifyConnection = s.clientsAre.clients(s.clients)
 	}
 	return out
 }

@@ -25,8 +25,8 @@ type ServerTLS struct {
 	ClientAuth string
 	// ClientCA is a file with the certificates of the authorities of clients.
 	ClientCA string
-	// ClientSANs are names, one of which a client's certificate must have, in the form of [ClientTLS.SANs]. Empty
-	// (default): every certificate of these authorities will do.
+	// ClientSANs are names, one of which a client's certificate must have, in the form of [ClientTLS.SANs]. A wildcard in
+	// the certificate stands for no other name. Empty (default): every certificate of these authorities will do.
 	ClientSANs []string
 	// DenySANs are names that a client's certificate must not have, in the form of [ClientTLS.SANs]. A name with
 	// "except " before it excepts certificates that have it from the names after it: the first name that a certificate

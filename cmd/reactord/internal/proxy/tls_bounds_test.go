@@ -2,6 +2,9 @@ package proxy
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -10,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -122,6 +127,64 @@ func TestClientsHoldLittle(t *testing.T) {
 				c.Close()
 			}
 			waitFor(t, "the clients are gone", func() bool { return s.p.Open() == 0 })
+		}
+	})
+}
+
+// issueOn issues a certificate whose key is on a curve.
+func issueOn(t *testing.T, ca *certstest.Authority, curve elliptic.Curve, name string) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(curve, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca.Pair(ca.Issue("on a curve", key, time.Hour, name))
+}
+
+// Certificates are verified, on the loop or on a worker thread, of clients and of servers, and their number is bounded.
+func TestCertificatesAreBounded(t *testing.T) {
+	onEachMode(t, func(t *testing.T, ring reactor.RingKind, mode tlsMode) {
+		for _, test := range []struct {
+			curve elliptic.Curve
+			extra int // certificates behind the chain
+			known bool
+			ok    bool
+		}{
+			{elliptic.P256(), 0, true, true}, {elliptic.P521(), 0, true, true}, {elliptic.P521(), 0, false, false},
+			{elliptic.P521(), 8, true, true}, {elliptic.P256(), 9, true, false}, {elliptic.P256(), 120, true, false},
+		} {
+			s := startTLS(t, ring, mode, tlsOptions{loops: 1,
+				listener: func(l *config.ServerTLS, ca *certstest.Authority) { l.ClientAuth, l.ClientCA = "require", ca.File },
+				backend:  Backend{Set: func(b *config.Backend) { b.TLS.ServerName = "s.test" }},
+			})
+			ca := s.ca
+			if !test.known {
+				ca = certstest.New(t)
+			}
+			pair := issueOn(t, ca, test.curve, "s.test")
+			for range test.extra {
+				pair.Certificate = append(pair.Certificate, pair.Certificate[len(pair.Certificate)-1])
+			}
+			honest := issueOn(t, s.ca, elliptic.P256(), "s.test")
+			shown := honest
+			if mode.front {
+				shown = pair
+			} else {
+				s.server.Certificates[0] = pair
+			}
+			if mode.back && mode.front {
+				s.server.Certificates[0] = honest
+			}
+			s.client.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }
+			s.echo()
+			c := s.dial()
+			err := shake(c)
+			if err == nil {
+				err = echoes(c)
+			}
+			if (err == nil) != test.ok {
+				t.Errorf("%s, %d extra, known %t: %v", test.curve.Params().Name, test.extra, test.known, err)
+			}
 		}
 	})
 }

@@ -165,6 +165,21 @@ func (h *handshake) flush() error {
 	return err
 }
 
+// verifier has the certificates of the peer verified on a worker thread if that is dear. The handshake waits meanwhile,
+// as it does for bytes, and the loop does not.
+func (s *tlsSide) verifier(verify func(tls.ConnectionState) error) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		if !certs.Dear(state.PeerCertificates) {
+			return verify(state)
+		}
+		h, loop := s.shake, s.secure.conn.loop()
+		_, err := task.Await(h.t, sender.Timeout(in(
+			reactor.Offload(loop, func() (struct{}, error) { return struct{}{}, verify(state) }),
+			new(reactor.OffloadOp[struct{}])), loop.SleepUntil(h.deadline)))
+		return err
+	}
+}
+
 // turn waits for the handshake's turn to compute.
 func (h *handshake) turn() error {
 	c := h.side.secure.conn

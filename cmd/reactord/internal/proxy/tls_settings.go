@@ -47,22 +47,29 @@ func (t *table) terminates(keys *certs.Server, c *config.ServerTLS, before endin
 		}
 	}
 	e := &ending{keys.Config(c), keys, c}
-	e.GetConfigForClient = offered
+	e.GetConfigForClient = e.offered
 	t.tickets.Serve(keys, e.Config)
 	return e
 }
 
-// offered notes what a client asks for, also for the log of a handshake that fails.
-func offered(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+// offered notes what a client asks for, also for the log of a handshake that fails. It returns a configuration of the
+// connection if the client may be verified; nil: the one of e stays.
+func (e *ending) offered(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if err := clienthello.Check(hello.ServerName, len(hello.SupportedProtos)); err != nil {
 		return nil, err
 	}
-	if s, ok := hello.Conn.(*tlsSide); ok {
+	s, ok := hello.Conn.(*tlsSide)
+	if ok {
 		s.shake.left, s.shake.rest = s.shake.left+s.shake.rest, 0
 		known := s.secure.conn.identify()
 		known.Offered, known.SNI = hello.SupportedProtos, lowered(hello.ServerName)
 	}
-	return nil, nil //nolint:nilnil // the configuration stays
+	if !ok || e.VerifyConnection == nil {
+		return nil, nil //nolint:nilnil // the configuration stays
+	}
+	own := e.Clone()
+	own.VerifyConnection = s.verifier(e.VerifyConnection)
+	return own, nil
 }
 
 func lowered(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
@@ -99,6 +106,9 @@ func (o *originator) config(c *conn) *tls.Config {
 	}
 	if len(out.NextProtos) == 0 && c.known != nil && c.known.TLS != nil && c.known.Negotiated != "" {
 		out.NextProtos = []string{c.known.Negotiated}
+	}
+	if verify := o.client.Verification(out.ServerName); verify != nil {
+		out.VerifyConnection = c.secured(server).verifier(verify)
 	}
 	out.ClientSessionCache = sessions{o.base.ClientSessionCache, c.to.Address.String() + " "}
 	return out
