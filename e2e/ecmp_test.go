@@ -133,13 +133,28 @@ func ask(c net.Conn) (string, error) {
 	}
 }
 
-// members is how many proxies the router sends connections to.
-func (e *ecmp) members() int {
+// weights is how many proxies the router sends connections to, and how many of them are leaving.
+func (e *ecmp) weights() (members, leaving int) {
 	out, err := exec.Command("ip", "-n", e.prefix+"-router", "nexthop", "show", "id", "100").Output()
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return strings.Count(strings.Fields(string(out) + " id 100 group")[3], "/") + 1
+	fields := strings.Fields(string(out) + " id 100 group -")
+	for member := range strings.SplitSeq(fields[3], "/") {
+		if members++; !strings.HasSuffix(member, ",255") {
+			leaving++
+		}
+	}
+	return members, leaving
+}
+
+// await waits for such weights.
+func (e *ecmp) await(what string, members, leaving int) {
+	e.t.Helper()
+	eventually(e.t, what, func() bool {
+		m, l := e.weights()
+		return m == members && l == leaving
+	})
 }
 
 // on is the proxies' numbers of open connections.
@@ -162,11 +177,12 @@ func (e *ecmp) ctl(proxy int, args ...string) string {
 	return r.stdout
 }
 
-// One of three proxies behind a router is taken out and put back. The connections of the others do not notice. The
-// clients of the one that is taken out return to the servers that they had.
+// One of three proxies behind a router is held and made ready again, and then drains. While it is leaving it keeps its
+// connections, and new ones go to others. The connections of the others do not notice. The clients of the one that has
+// drained return to the servers that they had.
 func TestECMP(t *testing.T) {
 	e := newECMP(t)
-	eventually(t, "all proxies are announced", func() bool { return e.members() == 3 })
+	e.await("all proxies are announced", 3, 0)
 	eventually(t, "all servers are up", func() bool {
 		for proxy := 1; proxy <= 3; proxy++ {
 			if strings.Count(e.ctl(proxy, "servers"), " up ") != 4 {
@@ -188,12 +204,49 @@ func TestECMP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	whole := func(when string) {
+		t.Helper()
+		for i, c := range conns {
+			if server, err := ask(c); err != nil || server != servers[i] {
+				t.Errorf("%s, client %d: server %s, and then %s, %v", when, i, servers[i], server, err)
+			}
+		}
+	}
 	const out = 3
-	moved := e.on(out)
-	t.Logf("connections of the proxies: %d, %d, %d", e.on(1), e.on(2), moved)
+	own := e.on(out)
+	t.Logf("connections of the proxies: %d, %d, %d", e.on(1), e.on(2), own)
 
 	e.ctl(out, "drain", "--hold")
-	eventually(t, "the route is withdrawn", func() bool { return e.members() == 2 })
+	e.await("the proxy is leaving", 3, 1)
+	whole("held")
+	for i := range n {
+		c, err := e.dialFrom(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := ask(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if more := e.on(out) - own; more > n/10 {
+		t.Errorf("%d of %d new connections have come to the proxy that is leaving", more, n)
+	}
+	e.ctl(out, "drain", "--undo")
+	e.await("the proxy is back", 3, 0)
+	whole("ready again")
+
+	own = e.on(out)
+	file := fmt.Sprintf("%s/proxy%d/reactord.yaml", e.dir, out)
+	writeFile(t, file, strings.Replace(readFile(t, file), "delay: 10s, spread: 60s, timeout: 90s",
+		"delay: 5s, spread: 1s, timeout: 2s", 1))
+	e.ctl(out, "reload")
+	e.ctl(out, "drain")
+	e.await("the proxy is leaving", 3, 1)
+	if e.on(out) < own {
+		t.Error("connections have ended in the delay of the drain")
+	}
+	e.await("the route is withdrawn", 2, 0)
 	broken := 0
 	for i, c := range conns {
 		if server, err := ask(c); err == nil && server == servers[i] {
@@ -205,21 +258,13 @@ func TestECMP(t *testing.T) {
 		if err != nil {
 			t.Fatalf("client %d does not come back: %v", i, err)
 		}
-		conns[i] = again
+		defer again.Close()
 		if server, err := ask(again); err != nil || server != servers[i] {
 			t.Errorf("client %d had server %s, and has %s, %v", i, servers[i], server, err)
 		}
 	}
 	t.Logf("%d connections are broken", broken)
-	if broken > moved {
-		t.Errorf("%d connections are broken, and the proxy that was taken out had %d", broken, moved)
-	}
-
-	e.ctl(out, "drain", "--undo")
-	eventually(t, "the route is announced again", func() bool { return e.members() == 3 })
-	for i, c := range conns {
-		if server, err := ask(c); err != nil || server != servers[i] {
-			t.Errorf("client %d: server %s, and then %s, %v", i, servers[i], server, err)
-		}
+	if broken > own {
+		t.Errorf("%d connections are broken, and the proxy that has drained had %d", broken, own)
 	}
 }
