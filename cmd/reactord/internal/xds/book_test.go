@@ -328,6 +328,45 @@ func TestAddressInForceStays(t *testing.T) {
 	})
 }
 
+// What is refused and then removed is said to be removed, with the version that is in force. Something new has a time.
+func TestRefusedThenRemoved(t *testing.T) {
+	d := newDesk(t, Settings{})
+	d.hears(one("web", 80, "a", "10.0.0.1:80")...)
+	status := func(name string) ResourceStatus {
+		all := d.Resources()
+		at := slices.IndexFunc(all, func(r ResourceStatus) bool { return r.Type == name })
+		return all[at]
+	}
+	good := status("endpoints").Version
+	d.mu.Lock()
+	bad := word{endpoints, "a", &toy{Wrong: "no"}}
+	u := bad.update()
+	u.Set[0].Version = "bad"
+	d.book.take(u, time.Now())
+	d.note()
+	d.mu.Unlock()
+	if s := status("endpoints"); s.State != Refused || s.Version != "bad" {
+		t.Errorf("%+v", s)
+	}
+	d.hears(word{endpoints, "a", nil})
+	if s := status("endpoints"); s.State != HeldBack || s.Version != good || !s.InForce {
+		t.Errorf("%+v, and %q is in force", s, good)
+	}
+	d.serves(map[string]string{"web": "80 a 10.0.0.1:80"})
+	d.hears(word{endpoints, "a", toyEndpoints("10.0.0.1:80")})
+	d.is(endpoints, "a", Accepted)
+
+	d.mu.Lock()
+	fresh := word{clusters, "b", toyCluster("b")}
+	d.book.take(fresh.update(), time.Now())
+	d.mu.Unlock()
+	for _, s := range d.Resources() {
+		if time.Since(s.Since) > time.Hour {
+			t.Errorf("since %v: %+v", s.Since, s)
+		}
+	}
+}
+
 // A listener that is removed while another one takes its address is not held back.
 func TestRenamedListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

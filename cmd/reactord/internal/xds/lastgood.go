@@ -110,9 +110,12 @@ func (c *Client) save(now time.Time, end bool) {
 			s.at = now.Add(saveInterval) // the directory may be there by then
 		}
 	}
-	if heard := c.status.lastGood; c.status.connected && !heard.IsZero() && (end || now.Sub(s.touched) >= touchInterval) {
-		s.touched = now
-		_ = os.Chtimes(s.path, time.Time{}, now) // it is as good as now
+	if c.status.connected && (end || now.Sub(s.touched) >= touchInterval) {
+		c.status.heardOf(c.status.stream)
+		if heard := c.status.lastGood; !heard.IsZero() {
+			s.touched = now
+			_ = os.Chtimes(s.path, time.Time{}, heard) // it is as good as then
+		}
 	}
 }
 

@@ -68,6 +68,8 @@ func (r *resource) judge() (State, string) {
 		return Refused, r.used.fault.Error()
 	case r.got == nil && r.used != nil:
 		return HeldBack, "the control plane has removed it"
+	case r.gone && r.got != nil:
+		return HeldBack, "the control plane has removed it, and something needs it"
 	case r.held:
 		return HeldBack, "it would remove too much together"
 	case r.got != nil && r.got == r.used:
@@ -101,8 +103,12 @@ func (r *resource) receive(v value, version string, body []byte, err error, now 
 // removed what needs it, or will.
 func (r *resource) remove(now time.Time) {
 	r.err, r.told = nil, now
+	if r.used != nil {
+		r.version = r.used.version // and not one that was refused
+	}
 	switch {
 	case r.kind < clusters && r.got != nil:
+		r.gone = true
 	case r.got == nil && r.used == nil:
 		r.absent = true
 	default:

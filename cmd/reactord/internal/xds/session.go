@@ -12,7 +12,7 @@ func (c *Client) session(s Stream) error {
 	ctx, end := context.WithCancel(context.Background())
 	sent := make(chan struct{})
 	sendable := make(chan struct{}, 1)
-	c.begin(s.Server(), sendable)
+	c.begin(s, sendable)
 	go func() {
 		defer close(sent)
 		_ = c.sends(ctx, s, sendable) // what ends the stream ends receiving, too, which says why
@@ -26,16 +26,18 @@ func (c *Client) session(s Stream) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.machine.End()
-	c.sendable = nil
+	c.status.heardOf(s)
+	c.sendable, c.status.stream = nil, nil
 	return err
 }
 
 // begin has the machine begin a stream.
-func (c *Client) begin(server string, sendable chan struct{}) {
+func (c *Client) begin(s Stream, sendable chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	server := s.Server()
 	c.machine.Begin(server == c.status.versionsOf)
-	c.status.versionsOf = server
+	c.status.versionsOf, c.status.stream = server, s
 	c.sendable = sendable
 	c.send()
 }

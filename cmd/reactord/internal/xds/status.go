@@ -27,8 +27,8 @@ type Status struct {
 	Node      string
 	Cluster   string
 	Zone      string
-	// Heard is when the control plane was heard of last: the age of the configuration counts from it. While there is a
-	// stream that has said something, that is now.
+	// Heard is when the control plane was heard of last, if only by a sign of life: the age of the configuration counts
+	// from it. Before it has said what is in force, it was never heard of.
 	Heard      time.Time
 	Restored   bool   // what is in force is from the last good file, or from the process before this one
 	Reconnects uint64 // attempts after the first
@@ -68,7 +68,8 @@ type notes struct {
 	connected  bool
 	lastErr    error
 	errAt      time.Time
-	lastGood   time.Time
+	lastGood   time.Time // when the control plane was heard of last that has said what is in force
+	stream     Stream    // nil: there is none
 	restored   bool
 	attempts   uint64
 	pushes     uint64
@@ -114,6 +115,13 @@ func (n *notes) pushed(u *ads.Update, now time.Time) {
 	}
 }
 
+// heardOf notes when a stream has heard of its server, if it has said something. It may be nil.
+func (n *notes) heardOf(s Stream) {
+	if s, ok := s.(interface{ Heard() time.Time }); ok && n.pushes > 0 && s.Heard().After(n.lastGood) {
+		n.lastGood = s.Heard()
+	}
+}
+
 func (n *notes) answered(u *ads.Update, good bool, now time.Time) {
 	k, ok := kindOf(u.Type)
 	switch t := &n.types[k]; {
@@ -135,13 +143,11 @@ func (c *Client) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := &c.status
+	n.heardOf(n.stream)
 	s := Status{
 		Server: n.state.Server, Connected: n.connected, Since: n.since,
 		ErrorAt: n.errAt, Heard: n.lastGood, Restored: n.restored, Pushes: n.pushes, Changes: n.changes,
 		Reconnects: max(n.attempts, 1) - 1,
-	}
-	if n.connected && n.pushes > 0 {
-		s.Heard = time.Now()
 	}
 	if n.lastErr != nil {
 		s.LastError = n.lastErr.Error()
@@ -163,11 +169,17 @@ func (c *Client) Status() Status {
 func (c *Client) Resources() (all []ResourceStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
 	c.book.each(func(r *resource) {
-		all = append(all, ResourceStatus{
+		one := ResourceStatus{
 			Type: kindNames[r.kind], Name: r.name, Version: r.version, State: r.state, Since: r.since, Problem: r.problem,
 			InForce: r.used != nil,
-		})
+		}
+		if one.Since.IsZero() { // it has come since the plan followed last
+			one.State, one.Problem = r.judge()
+			one.Since = now
+		}
+		all = append(all, one)
 	})
 	sort.Slice(all, func(i, j int) bool { // slices.SortFunc would be compiled for this type: 30 KB
 		if all[i].Type != all[j].Type {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -40,17 +41,21 @@ var errNoHTTP2 = errors.New("the server does not speak HTTP/2: it has not chosen
 // window is how many bytes a server may send that were not received. A message can be greater.
 const window = 1 << 20
 
-// transport is HTTP/2 over a connection.
-func transport(over net.Conn, c *Config) *http.Transport {
+// transport is HTTP/2 over a connection. calm: without pings, which the server does not want.
+func transport(over net.Conn, c *Config, calm bool) *http.Transport {
 	protocols := &http.Protocols{}
 	protocols.SetUnencryptedHTTP2(true) // TLS, if any, is the connection's
+	ping := c.PingInterval
+	if calm {
+		ping = 0
+	}
 	return &http.Transport{
 		Protocols:              protocols,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
 		DialContext:            func(context.Context, string, string) (net.Conn, error) { return over, nil },
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout:           c.PingInterval,
+			SendPingTimeout:           ping,
 			PingTimeout:               c.PingTimeout,
 			WriteByteTimeout:          c.PingInterval + c.PingTimeout,
 			MaxReceiveBufferPerStream: window,
@@ -63,7 +68,7 @@ func (s *Server) dial(ctx context.Context) (*wire, error) {
 	d := net.Dialer{KeepAlive: -1} // pings do that
 	if s.TLS == nil {
 		plain, err := d.DialContext(ctx, s.Network, s.Address)
-		return &wire{Conn: plain}, err
+		return newWire(plain), err
 	}
 	settings, err := s.TLS()
 	if err != nil {
@@ -87,7 +92,7 @@ func (s *Server) dial(ctx context.Context) (*wire, error) {
 		conn.Close()
 		return nil, errNoHTTP2
 	}
-	return &wire{Conn: conn}, nil
+	return newWire(conn), nil
 }
 
 // scheme is that of URLs.
@@ -109,13 +114,17 @@ func (s *Server) authority() string {
 	return s.Address
 }
 
-// wire is a connection that remembers why its server has refused TLS. In TLS 1.3 it says so after the handshake, when
-// HTTP/2 may notice only that it cannot write.
+// wire is a connection that remembers when its server was heard, and why it has refused TLS. In TLS 1.3 it says so after
+// the handshake, when HTTP/2 may notice only that it cannot write.
 type wire struct {
 	net.Conn
-	heard   atomic.Bool           // a byte was received
+	first   chan struct{}         // closed when a byte was received, or none will be
+	once    sync.Once             // guards the close of first
+	heard   atomic.Int64          // when a byte was received last, in ns since 1970; 0: never
 	refusal atomic.Pointer[error] // what the server has said; nil: nothing
 }
+
+func newWire(over net.Conn) *wire { return &wire{Conn: over, first: make(chan struct{})} }
 
 // lastWords is how long those of a server may take that has sent nothing else.
 const lastWords = 50 * time.Millisecond
@@ -124,18 +133,24 @@ const lastWords = 50 * time.Millisecond
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if n > 0 {
-		w.heard.Store(true)
+		w.heard.Store(time.Now().UnixNano())
 	}
 	if of, ok := errors.AsType[*net.OpError](err); ok && of.Op == "remote error" {
 		err := fmt.Errorf("the server has refused TLS: %w", of.Err)
 		w.refusal.CompareAndSwap(nil, &err)
 	}
+	if n > 0 || err != nil {
+		w.once.Do(func() { close(w.first) })
+	}
 	return n, err
 }
 
+// silent returns for how long nothing was received.
+func (w *wire) silent() time.Duration { return time.Since(time.Unix(0, w.heard.Load())) }
+
 // Close closes the connection.
 func (w *wire) Close() error {
-	if _, secure := w.Conn.(*tls.Conn); secure && !w.heard.Load() && w.refusal.Load() == nil {
+	if _, secure := w.Conn.(*tls.Conn); secure && w.heard.Load() == 0 && w.refusal.Load() == nil {
 		_ = w.SetReadDeadline(time.Now().Add(lastWords))
 		_, _ = w.Read(make([]byte, 1))
 	}

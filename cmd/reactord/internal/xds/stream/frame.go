@@ -1,11 +1,11 @@
 package stream
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -36,10 +36,14 @@ func appendMessage(to []byte, m proto.Message) ([]byte, error) {
 
 // reader reads messages with their prefixes.
 type reader struct {
-	from  io.Reader
-	limit int // of a message in bytes
-	buf   bytes.Buffer
+	from    io.Reader
+	limit   int                // of a message in bytes
+	stalled func() *time.Timer // begins to run when a part of a message is awaited; nil: it may take any time
+	buf     []byte
 }
+
+// chunk is the part of a message that must come in the time of [reader.stalled], in bytes.
+const chunk = 1 << 20
 
 // next is the bytes of the next message, valid until the next call. [io.EOF]: the stream has ended between messages.
 func (r *reader) next() ([]byte, error) {
@@ -59,15 +63,42 @@ func (r *reader) next() ([]byte, error) {
 	case uint64(length) > uint64(r.limit):
 		return nil, fmt.Errorf("a message has %d bytes, and the limit is %d", length, r.limit)
 	}
-	if r.buf.Cap() > keep {
-		r.buf = bytes.Buffer{}
-	}
-	r.buf.Reset()
 	// The buffer grows as bytes arrive: the length may be a lie.
-	if _, err := io.CopyN(&r.buf, r.from, int64(length)); err != nil {
-		return nil, half(err)
+	for r.buf = r.buf[:0]; len(r.buf) < int(length); {
+		if len(r.buf) == cap(r.buf) {
+			grown := make([]byte, len(r.buf), min(int(length), max(growth*cap(r.buf), least)))
+			copy(grown, r.buf)
+			r.buf = grown
+		}
+		if err := r.part(min(int(length), cap(r.buf), len(r.buf)+chunk)); err != nil {
+			return nil, half(err)
+		}
 	}
-	return r.buf.Bytes(), nil
+	return r.buf, nil
+}
+
+// growth is how many times as many bytes as have come the buffer has room for: little of a great message is copied.
+const growth = 16
+
+// least is the least buffer, in bytes.
+const least = 64 << 10
+
+// part reads bytes until there are n.
+func (r *reader) part(n int) error {
+	if r.stalled != nil {
+		defer r.stalled().Stop()
+	}
+	at := len(r.buf)
+	_, err := io.ReadFull(r.from, r.buf[at:n])
+	r.buf = r.buf[:n]
+	return err
+}
+
+// release gives the memory of a great message back.
+func (r *reader) release() {
+	if cap(r.buf) > keep {
+		r.buf = nil
+	}
 }
 
 // half is the error of a message that ends early.

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -17,11 +18,13 @@ type Config struct {
 	UserAgent string
 	// Backoff is how long to wait between streams. Default: 1 s, growing up to 120 s.
 	Backoff Backoff
-	// ConnectTimeout is how long connecting may take, with the look-up of a name and the handshake of TLS. Default: 10 s.
+	// ConnectTimeout is how long connecting may take, with the look-up of a name, the handshake of TLS and the first byte
+	// of HTTP/2. Default: 10 s.
 	ConnectTimeout time.Duration
 	// PingInterval is how long a connection may be without a sign of life before the server is asked for one, and
-	// PingTimeout is how long its answer may take. Servers close connections that ask too often, most of them at 15 s;
-	// then the interval is doubled for the next ones. Defaults: 30 s, 15 s.
+	// PingTimeout is how long its answer may take. A server that closes a connection since it was asked too often by
+	// pings is asked by requests from then on, which servers do not count. In the same time, 1 MiB of a message that has
+	// begun must come, or the rest of it. Defaults: 30 s, 15 s.
 	PingInterval, PingTimeout time.Duration
 	// MaxMessage is the greatest message to receive, in bytes. It bounds what a server can make this process allocate.
 	// Default: 64 MiB, which is 200 times what 10000 endpoints take that have an address and a weight (273 kB).
@@ -58,9 +61,6 @@ type State struct {
 	Wait time.Duration
 }
 
-// the longest interval of pings that many of them lead to.
-const maxPing = 10 * time.Minute
-
 func (c Config) withDefaults() *Config {
 	set := func(to *time.Duration, value time.Duration) {
 		if *to == 0 {
@@ -93,15 +93,18 @@ func (c Config) withDefaults() *Config {
 func Run(ctx context.Context, conf Config, session func(*Stream) error) {
 	c := conf.withDefaults()
 	t := turns{Backoff: c.Backoff, servers: len(c.Servers), random: c.Random}
+	calm := make([]bool, len(c.Servers)) // they do not want pings
 	for ctx.Err() == nil {
-		server := &c.Servers[t.server]
+		at := t.server
+		server := &c.Servers[at]
 		c.Report(State{Phase: Connecting, Server: server.String()})
-		received, err := attempt(ctx, c, server, session)
+		received, err := attempt(ctx, c, server, calm[at], session)
 		if ctx.Err() != nil {
 			return
 		}
 		if tooManyPings(err) {
-			c.PingInterval = min(2*c.PingInterval, max(maxPing, c.PingInterval))
+			calm[at] = true
+			err = fmt.Errorf("%w; requests ask for signs of life from now on, and not pings", err)
 		}
 		of, _ := errors.AsType[*Error](err)
 		wait := t.ended(received, of != nil && of.Code == ResourceExhausted)
@@ -111,8 +114,10 @@ func Run(ctx context.Context, conf Config, session func(*Stream) error) {
 }
 
 // attempt has one stream with a server.
-func attempt(ctx context.Context, c *Config, server *Server, session func(*Stream) error) (received bool, err error) {
-	s, err := open(ctx, c, server)
+func attempt(ctx context.Context, c *Config, server *Server, calm bool, session func(*Stream) error) (received bool,
+	err error,
+) {
+	s, err := open(ctx, c, server, calm)
 	if err != nil {
 		return false, err
 	}

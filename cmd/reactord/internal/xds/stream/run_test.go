@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -102,8 +103,40 @@ func raw(t *testing.T, serve func(*net.TCPConn)) Server {
 // The kernel of a server that is stopped still accepts connections.
 func TestStoppedServerLosesConnection(t *testing.T) {
 	c := config(raw(t, func(*net.TCPConn) {}))
+	c.ConnectTimeout = 20 * time.Millisecond
+	c.Report = func(s State) {
+		if s.Phase == Connected {
+			t.Error("connected to a server that has sent nothing")
+		}
+	}
+	if err := failure(t, c, nil); !strings.Contains(err.Error(), "sends nothing: no connection within 20ms") {
+		t.Error(err)
+	}
+	c = config(raw(t, func(c *net.TCPConn) {
+		_, _ = c.Write(noSettings) // and then it is stopped
+	}))
 	c.PingInterval, c.PingTimeout = 10*time.Millisecond, 20*time.Millisecond
 	if err := failure(t, c, nil); !strings.Contains(err.Error(), "no answer to a ping within 20ms") {
+		t.Error(err)
+	}
+}
+
+// noSettings is a frame of HTTP/2: SETTINGS without any.
+var noSettings = []byte{0, 0, 0, 4, 0, 0, 0, 0, 0}
+
+// A message whose bytes trickle is no sign of life.
+func TestTrickle(t *testing.T) {
+	server := serve(t, nil, func(c *call) {
+		c.header()
+		c.raw([]byte{0, 0, 0, 4, 0})
+		for c.r.Context().Err() == nil {
+			c.raw([]byte{0})
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	c := config(server.at())
+	c.PingInterval, c.PingTimeout = 30*time.Millisecond, 20*time.Millisecond
+	if err := failure(t, c, nil); !strings.Contains(err.Error(), "less than 1024 KiB of it came within 50ms") {
 		t.Error(err)
 	}
 }
@@ -143,32 +176,42 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// A server that is asked for signs of life too often says so. Then the interval is doubled.
+// A server that is asked by pings too often says so. From then on it is asked by requests, and its silence is noticed as
+// soon as before.
 func TestTooManyPings(t *testing.T) {
+	var conns atomic.Int32
 	at := raw(t, func(c *net.TCPConn) {
+		conns := conns.Add(1)
 		r := bufio.NewReader(c)
-		io.ReadFull(r, make([]byte, 24))
-		c.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // SETTINGS
+		_, _ = io.ReadFull(r, make([]byte, 24))
+		_, _ = c.Write(noSettings)
 		go func() {
 			defer c.Close()
-			for { // until a PING
+			for requests := 0; ; {
 				var head [9]byte
 				if _, err := io.ReadFull(r, head[:]); err != nil {
 					return
 				}
 				length := int(head[0])<<16 | int(binary.BigEndian.Uint16(head[1:]))
-				io.CopyN(io.Discard, r, int64(length))
-				if head[3] == 6 {
-					break
+				_, _ = io.CopyN(io.Discard, r, int64(length))
+				if head[3] == 1 { // HEADERS
+					requests++
 				}
+				if head[3] != 6 || requests > 1 { // PING; net/http sends one with the end of a request
+					continue
+				}
+				if conns > 1 {
+					t.Error("a ping, which the server does not want")
+				}
+				debug := "too_many_pings"
+				away := []byte{0, 0, byte(8 + len(debug)), 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11}
+				_, _ = c.Write(append(away, debug...))
+				return
 			}
-			debug := "too_many_pings"
-			away := []byte{0, 0, byte(8 + len(debug)), 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11}
-			c.Write(append(away, debug...))
 		}()
 	})
 	c := *config(at).withDefaults()
-	c.PingInterval, c.PingTimeout = 20*time.Millisecond, patience
+	c.PingInterval, c.PingTimeout = 20*time.Millisecond, 40*time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var failed []string
@@ -179,16 +222,50 @@ func TestTooManyPings(t *testing.T) {
 			}
 		}
 	}
-	began := time.Now()
 	Run(ctx, c, func(s *Stream) error {
 		_, err := receive(s)
 		return err
 	})
-	if len(failed) < 3 || !tooManyPings(errors.New(failed[0])) {
-		t.Errorf("failed with %q", failed)
+	if len(failed) < 3 || !tooManyPings(errors.New(failed[0])) ||
+		!strings.Contains(failed[0], "requests ask for signs of life from now on") {
+		t.Fatalf("failed with %q", failed)
 	}
-	if took := time.Since(began); took < 140*time.Millisecond {
-		t.Errorf("three connections have ended after %v: the interval was not doubled", took)
+	for _, text := range failed[1:] {
+		if !strings.Contains(text, "no answer to a request within 40ms") {
+			t.Errorf("a server that answers no request: %s", text)
+		}
+	}
+}
+
+// A server that answers requests keeps its stream, whatever it answers.
+func TestProbe(t *testing.T) {
+	asked := make(chan string, 100)
+	server := serve(t, nil, func(c *call) {
+		if c.r.URL.Path != method {
+			asked <- c.r.URL.Path
+			c.w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		echo(c)
+	})
+	c := config(server.at()).withDefaults()
+	c.PingInterval, c.PingTimeout = 10*time.Millisecond, patience
+	s, err := open(t.Context(), c, &c.Servers[0], true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 3 {
+		before := s.Heard()
+		if path := within(t, asked); path != "/grpc.health.v1.Health/Check" {
+			t.Error(path)
+		}
+		for s.Heard().Equal(before) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if got, err := ask(s, "x"); got != "x" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

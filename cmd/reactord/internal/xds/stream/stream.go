@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,8 +46,9 @@ type answer struct {
 // errStreamEnded is the cause if a stream is closed by this side.
 var errStreamEnded = errors.New("the stream was closed")
 
-// open connects to a server, and sends the header of a request. ctx is that of the stream.
-func open(ctx context.Context, c *Config, server *Server) (*Stream, error) {
+// open connects to a server, and sends the header of a request. ctx is that of the stream. calm: the server does not
+// want pings.
+func open(ctx context.Context, c *Config, server *Server, calm bool) (*Stream, error) {
 	header := http.Header{
 		"Content-Type": {"application/grpc"},
 		"Te":           {"trailers"},
@@ -65,14 +67,20 @@ func open(ctx context.Context, c *Config, server *Server) (*Stream, error) {
 		}
 		return nil, err
 	}
-	conn, err := transport(over, c).NewClientConn(dialing, "http", "server:0") // which is there already
+	conn, err := transport(over, c, calm).NewClientConn(dialing, "http", "server:0") // which is there already
 	if err != nil {
 		over.Close()
 		return nil, over.explain(err)
 	}
+	select {
+	case <-over.first: // HTTP/2 begins with the settings of the server
+	case <-dialing.Done(): // the kernel of a server that hangs accepts connections
+		_ = conn.Close()
+		return nil, fmt.Errorf("the server has accepted the connection, and sends nothing: %w", context.Cause(dialing))
+	}
 	s := &Stream{server: server, conf: c, wire: over, conn: conn, answer: make(chan answer, 1), over: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.in = reader{limit: c.MaxMessage}
+	s.in = reader{limit: c.MaxMessage, stalled: s.stalled}
 	in, out := io.Pipe()
 	s.out = out
 	request := (&http.Request{
@@ -91,8 +99,51 @@ func open(ctx context.Context, c *Config, server *Server) (*Stream, error) {
 		}
 		s.answer <- answer{response, err}
 	}()
+	if calm {
+		go s.probe()
+	}
 	return s, nil
 }
+
+// Heard is when something was received of the server last, if only a sign of life. It may be called from any goroutine.
+func (s *Stream) Heard() time.Time { return time.Unix(0, s.wire.heard.Load()) }
+
+// stalled returns the timer that ends the stream if a part of a message takes too long.
+func (s *Stream) stalled() *time.Timer {
+	patience := s.conf.PingInterval + s.conf.PingTimeout
+	return time.AfterFunc(patience, func() {
+		s.cancel(fmt.Errorf("a message has begun, and less than %d KiB of it came within %v", chunk>>10, patience))
+	})
+}
+
+// probe asks for a sign of life by requests while the server sends nothing: what it answers does not matter.
+func (s *Stream) probe() {
+	c := s.conf
+	for s.ctx.Err() == nil {
+		if wait := c.PingInterval - s.wire.silent(); wait > 0 {
+			sleep(s.ctx, wait)
+			continue
+		}
+		ctx, end := context.WithTimeout(s.ctx, c.PingTimeout)
+		request := (&http.Request{
+			Method: http.MethodPost, Host: s.server.authority(), ContentLength: int64(len(empty)),
+			Header: http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}, "User-Agent": {c.UserAgent}},
+			Body:   io.NopCloser(strings.NewReader(empty)),
+			URL:    &url.URL{Scheme: s.server.scheme(), Host: s.server.authority(), Path: "/grpc.health.v1.Health/Check"},
+		}).WithContext(ctx)
+		if response, err := s.conn.RoundTrip(request); err == nil {
+			_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, keep))
+			response.Body.Close()
+		}
+		end()
+		if s.wire.silent() >= c.PingInterval {
+			s.cancel(fmt.Errorf("the connection is lost: no answer to a request within %v", c.PingTimeout))
+		}
+	}
+}
+
+// empty is an empty message with its prefix.
+const empty = "\x00\x00\x00\x00\x00"
 
 // Server names the server for people.
 func (s *Stream) Server() string { return s.server.String() }
@@ -156,7 +207,9 @@ func (s *Stream) receive(m proto.Message) error {
 	if m == nil {
 		return nil
 	}
-	if err := proto.Unmarshal(data, m); err != nil {
+	err = proto.Unmarshal(data, m)
+	s.in.release()
+	if err != nil {
 		return fmt.Errorf("a message cannot be decoded: %w", err)
 	}
 	s.received.Add(1)

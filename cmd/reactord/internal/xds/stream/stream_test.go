@@ -302,8 +302,8 @@ func TestLengthIsNotBelieved(t *testing.T) {
 	if _, err := r.next(); !errors.Is(err, errHalf) {
 		t.Errorf("got %v", err)
 	}
-	if r.buf.Cap() > 1<<16 {
-		t.Errorf("%d bytes were allocated", r.buf.Cap())
+	if cap(r.buf) > 1<<16 {
+		t.Errorf("%d bytes were allocated", cap(r.buf))
 	}
 }
 
