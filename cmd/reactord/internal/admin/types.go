@@ -456,7 +456,7 @@ type XDSResource struct {
 	State   string    `json:"state" doc:"accepted, warming (it waits for other resources), refused, held back (its removal waits), requested or absent. What was in force before stays in force meanwhile."`
 	Since   time.Time `json:"since"`
 	InForce bool      `json:"in_force" doc:"The plan has what it says, or what it said before."`
-	Problem string    `json:"problem,omitempty" doc:"Why it is not accepted."`
+	Problem string    `json:"problem,omitempty" doc:"Why it is not accepted, or a remark on what is."`
 }
 
 // SnapshotQuery is what a snapshot has beside the counters.

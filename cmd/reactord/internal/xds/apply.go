@@ -245,6 +245,8 @@ func (c *Client) note() {
 			c.log.Warn(what, append(fields, zap.String("reason", problem))...)
 		case state == HeldBack:
 			c.log.Warn("xds: a removal is held back", append(fields, zap.String("reason", problem))...)
+		case state == Accepted && problem != "":
+			c.log.Warn("xds: a resource is accepted with a remark", append(fields, zap.String("remark", problem))...)
 		case state == Accepted && (was == Refused || was == HeldBack):
 			c.log.Info("xds: a resource is accepted again", fields...)
 		default:

@@ -43,6 +43,7 @@ type value interface {
 	same(other value) bool
 	needs(k kind) []string // the names of the resources without which it is not warm
 	size() int             // how many servers it has
+	remarks() []string     // what people should know although it is honoured
 }
 
 // set is the resources that a part of the plan is made of.
@@ -155,6 +156,7 @@ func (envoy) build(s *set) (*plan.Control, []fault) {
 
 func (l listener) same(other value) bool { return l.Same(other.(listener).Listener) }
 func (l listener) size() int             { return 0 }
+func (l listener) remarks() []string     { return l.Remarks() }
 
 func (l listener) ready() (r ReadyListener, ok bool) {
 	r.Address, r.Path, ok = l.Ready()
@@ -174,6 +176,7 @@ func (l listener) needs(k kind) []string {
 
 func (c cluster) same(other value) bool { return c.Same(other.(cluster).Cluster) }
 func (c cluster) size() int             { return 0 }
+func (c cluster) remarks() []string     { return c.Remarks() }
 func (c cluster) needs(k kind) []string {
 	switch k {
 	case endpoints:
@@ -190,7 +193,9 @@ func (c cluster) needs(k kind) []string {
 func (e loads) same(other value) bool { return e.Same(other.(loads).Endpoints) }
 func (e loads) needs(kind) []string   { return nil }
 func (e loads) size() int             { return e.Len() }
+func (e loads) remarks() []string     { return nil }
 
 func (s secret) same(other value) bool { return s.Same(other.(secret).Secret) }
 func (s secret) needs(kind) []string   { return nil }
 func (s secret) size() int             { return 0 }
+func (s secret) remarks() []string     { return s.Remarks() }

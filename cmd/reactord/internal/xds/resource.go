@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -73,7 +74,7 @@ func (r *resource) judge() (State, string) {
 	case r.held:
 		return HeldBack, "it would remove too much together"
 	case r.got != nil && r.got == r.used:
-		return Accepted, ""
+		return Accepted, strings.Join(r.got.value.remarks(), "; ")
 	case r.got != nil:
 		return Warming, r.lacks
 	case r.absent || r.gone:

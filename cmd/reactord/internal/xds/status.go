@@ -55,7 +55,7 @@ type ResourceStatus struct {
 	Version string
 	State   State
 	Since   time.Time
-	Problem string // why it is not accepted
+	Problem string // why it is not accepted, or what people should know although it is
 	InForce bool   // some content of it is
 }
 

@@ -31,6 +31,7 @@ type toy struct {
 func (t *toy) same(other value) bool { return reflect.DeepEqual(t, other) }
 func (t *toy) needs(k kind) []string { return t.Needs[k] }
 func (t *toy) size() int             { return len(t.Servers) }
+func (t *toy) remarks() []string     { return nil }
 
 func (t *toy) body() []byte {
 	text, err := json.Marshal(t)

@@ -114,8 +114,8 @@ func (s *Server) authority() string {
 	return s.Address
 }
 
-// wire is a connection that remembers when its server was heard, and why it has refused TLS. In TLS 1.3 it says so after
-// the handshake, when HTTP/2 may notice only that it cannot write.
+// wire is a connection that remembers when its server was heard, and why it has refused TLS. In TLS 1.3 it says so
+// after the handshake, when HTTP/2 may notice only that it cannot write.
 type wire struct {
 	net.Conn
 	first   chan struct{}         // closed when a byte was received, or none will be

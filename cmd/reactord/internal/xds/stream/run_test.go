@@ -176,8 +176,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// A server that is asked by pings too often says so. From then on it is asked by requests, and its silence is noticed as
-// soon as before.
+// A server that is asked by pings too often says so. From then on it is asked by requests, and its silence is noticed
+// as soon as before.
 func TestTooManyPings(t *testing.T) {
 	var conns atomic.Int32
 	at := raw(t, func(c *net.TCPConn) {

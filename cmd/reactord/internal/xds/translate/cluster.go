@@ -26,6 +26,7 @@ type Cluster struct {
 	perServer int            // connections to a server; 0: no limit
 	weighted  bool           // localities have weights
 	sockets   sockets
+	remarks   []string
 
 	made atomic.Pointer[madeTLS] // what [Cluster.build] has made; it changes nothing that the cluster says
 }
@@ -75,8 +76,12 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 	if err := errors.Join(r.failed(), backendFaults(&checked)); err != nil {
 		return nil, err
 	}
+	c.remarks = r.remarks()
 	return c, nil
 }
+
+// Remarks are what people should know of the cluster although it is honoured.
+func (c *Cluster) Remarks() []string { return c.remarks }
 
 // Endpoints is the name of the endpoints that the cluster needs; "": none.
 func (c *Cluster) Endpoints() string { return c.endpoints }

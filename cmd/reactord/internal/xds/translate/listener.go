@@ -24,6 +24,7 @@ type Listener struct {
 	datagram *datagram       // of UDP
 	buffer   int             // bytes that a connection may keep; 0: it does not say
 	ready    *ready          // it is for readiness; else nil
+	remarks  []string
 
 	made *sync.Map // by *serverTLS: the *ending that it became last
 }
@@ -68,8 +69,12 @@ func DecodeListener(name string, body []byte) (*Listener, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
+	l.remarks = r.remarks()
 	return l, nil
 }
+
+// Remarks are what people should know of the listener although it is honoured.
+func (l *Listener) Remarks() []string { return l.remarks }
 
 // read reads what the listener has beside its name.
 func (l *Listener) read(r reading, m *listenerpb.Listener) {
@@ -80,7 +85,7 @@ func (l *Listener) read(r reading, m *listenerpb.Listener) {
 	r.at("enable_mptcp").only(!m.GetEnableMptcp(), "there is no multipath TCP")
 	l.places = readPlaces(r, m)
 	l.buffer = int(m.GetPerConnectionBufferLimitBytes().GetValue())
-	l.config.AccessLog = logged(m.GetAccessLog())
+	l.config.AccessLog = logged(r, m.GetAccessLog())
 	l.filters(r, m)
 	switch udp := m.GetAddress().GetSocketAddress().GetProtocol() == corepb.SocketAddress_UDP; {
 	case udp:

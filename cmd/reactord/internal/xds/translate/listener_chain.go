@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/httppb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // chainReader reads the filter chains of a listener, and what is common to them.
@@ -74,16 +76,33 @@ func (ch *chain) transport(r reading, m *listenerpb.FilterChain) {
 	}
 }
 
-// reporters are filters of Istio that report to it, or to other proxies, and change nothing. They are told by their
-// names, since each has had several types.
-var reporters = []string{"istio.stats", "istio.metadata_exchange"}
+// reporters are the types of filters of Istio that report to it, or to other proxies, and change nothing. They are
+// skipped by their types, and not by their names: any filter may have those.
+var reporters = []string{
+	"stats.PluginConfig", "io.istio.network.stats.PluginConfig", "envoy.tcp.metadataexchange.config.MetadataExchange",
+}
+
+// reports reports whether a filter is a reporter.
+func reports(f *anypb.Any) bool {
+	if m, err := envoypb.Unpack(f); err == nil {
+		if t, ok := m.(*corepb.TypedStruct); ok {
+			return isReporter(t.GetTypeUrl())
+		}
+	}
+	return isReporter(f.GetTypeUrl())
+}
+
+func isReporter(url string) bool {
+	_, name, _ := strings.Cut(url, "/")
+	return slices.Contains(reporters, name)
+}
 
 // filters reads the network filters of a chain. The last one takes its connections.
 func (c *chainReader) filters(r reading, all []*listenerpb.Filter, ch *chain) {
 	limit, ended := 0, false
 	for i, f := range all {
 		r := r.at("filters[%d]", i)
-		if slices.Contains(reporters, f.GetName()) {
+		if reports(f.GetTypedConfig()) {
 			continue
 		}
 		if ended {
@@ -94,7 +113,7 @@ func (c *chainReader) filters(r reading, all []*listenerpb.Filter, ch *chain) {
 		case nil: // which was refused
 		case *listenerpb.TcpProxy:
 			ch.tcpProxy(r, m)
-			c.logged = logged(m.GetAccessLog()) || c.logged
+			c.logged = logged(r, m.GetAccessLog()) || c.logged
 			ended = true
 		case *listenerpb.RBAC:
 			c.rbac(r, m, ch)

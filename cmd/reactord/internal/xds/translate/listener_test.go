@@ -242,6 +242,13 @@ func TestChainFields(t *testing.T) {
 			chainOf("", `,"filter_chain_match":{"destination_port":80}`) + `]`, "connection_limit: the chains have different limits"},
 		{"istio", with(`{"name":"istio.stats","typed_config":` +
 			anyOfType("udpa.type.v1.TypedStruct", `"type_url":"type.googleapis.com/stats.PluginConfig","value":{}`) + `}`), "listener l"},
+		{"Istio's metadata", with(`{"name":"x","typed_config":` + anyOfType("udpa.type.v1.TypedStruct",
+			`"type_url":"type.googleapis.com/envoy.tcp.metadataexchange.config.MetadataExchange","value":{}`) + `}`), "listener l"},
+		{"rules in the name of istio", with(`{"name":"istio.stats","typed_config":` +
+			anyOfType(rbacType, `"rules":{"action":"DENY","policies":{"p":{"permissions":[{"any":true}],"principals":[{"any":true}]}}}`) +
+			`}`), "Deny=[0.0.0.0/0 ::/0]"},
+		{"a filter in the name of istio", with(`{"name":"istio.metadata_exchange","typed_config":` +
+			anyOfType("udpa.type.v1.TypedStruct", `"type_url":"x/y"`) + `}`), "reactord does not know the filter x/y"},
 		{"a struct", with(`{"name":"x","typed_config":` + anyOfType("udpa.type.v1.TypedStruct", `"type_url":"x"`) + `}`),
 			"reactord does not know the filter x"},
 		{"HTTP", `"filter_chains":[{"filters":[` + filter("envoy.extensions.filters.network.http_connection_manager.v3."+

@@ -14,7 +14,11 @@ type Secret struct {
 	pair       *pair
 	validation *validation
 	tickets    *file // keys
+	remarks    []string
 }
+
+// Remarks are what people should know of the secret although it is honoured.
+func (s *Secret) Remarks() []string { return s.remarks }
 
 // DecodeSecret reads an envoy.extensions.transport_sockets.tls.v3.Secret. The error joins everything that cannot be
 // honoured.
@@ -30,6 +34,9 @@ func DecodeSecret(name string, body []byte) (*Secret, error) {
 		s.pair = decodePair(r.at("tls_certificate"), t.TlsCertificate, at)
 	case *tlspb.Secret_ValidationContext:
 		s.validation = decodeValidation(r.at("validation_context"), t.ValidationContext, at)
+		if !s.validation.trusted() {
+			r.at("validation_context").remark("there are no authorities: what uses it alone verifies no certificate")
+		}
 	case *tlspb.Secret_SessionTicketKeys:
 		s.tickets = decodeTicketKeys(r.at("session_ticket_keys"), t.SessionTicketKeys, at)
 	default:
@@ -41,6 +48,7 @@ func DecodeSecret(name string, body []byte) (*Secret, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	s.remarks = r.remarks()
 	return s, nil
 }
 

@@ -3,6 +3,7 @@ package translate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb"
@@ -38,8 +39,31 @@ func (r reading) refuse(format string, args ...any) {
 	*r.errs = append(*r.errs, errors.New(text))
 }
 
+// note is something that is honoured, and that people should know.
+type note string
+
+func (n note) Error() string { return string(n) }
+
+// remark adds something that people should know of this place.
+func (r reading) remark(text string) { *r.errs = append(*r.errs, note(r.path+": "+text)) }
+
+// remarks returns what was added by remark.
+func (r reading) remarks() (all []string) {
+	for _, err := range *r.errs {
+		if n, ok := err.(note); ok { //nolint:errorlint // they are not wrapped
+			all = append(all, string(n))
+		}
+	}
+	return all
+}
+
 // failed joins what is wrong; nil: nothing.
-func (r reading) failed() error { return errors.Join(*r.errs...) }
+func (r reading) failed() error {
+	return errors.Join(slices.DeleteFunc(slices.Clone(*r.errs), func(err error) bool {
+		_, is := err.(note) //nolint:errorlint // they are not wrapped
+		return is
+	})...)
+}
 
 // strict refuses what is set in a message and is not in the subset. It does not look into an Any.
 func (r reading) strict(m proto.Message) {

@@ -34,6 +34,9 @@ func decodeClientTLS(r reading, m *tlspb.UpstreamTlsContext, origin string) *cli
 	r.at("allow_renegotiation").only(!m.AllowRenegotiation, "TLS is not renegotiated")
 	if t.validationSecret == "" && t.foreign == "" {
 		r.at("auto_sni_san_validation").only(!t.verify || t.validation.trusted(), unverified)
+		if !t.validation.trusted() {
+			r.at("common_tls_context").remark("certificates of servers are not verified: there is no trusted_ca")
+		}
 	}
 	return t
 }

@@ -338,6 +338,52 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// What is honoured and weakens security, or is not followed, has a remark; what is as it should be has none.
+func TestRemarks(t *testing.T) {
+	p := newPKI(t)
+	ofCluster := func(fields string) []string {
+		c, err := cluster(t, fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Remarks()
+	}
+	ofListener := func(fields string) []string {
+		l, err := DecodeListener("l", encoded(t, fields))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Remarks()
+	}
+	const unverified, sinks = "certificates of servers are not verified", "and not to these sinks"
+	log := `"access_log":[{"typed_config":` +
+		anyOfType("envoy.extensions.access_loggers.stream.v3.StdoutAccessLog", "") + `}]`
+	chains := func(fields string) string {
+		return `"filter_chains":[{"filters":[` + toCluster(fields) + `]}]`
+	}
+	for _, test := range []struct {
+		name    string
+		remarks []string
+		want    string // "": there is none
+	}{
+		{"no TLS", ofCluster(""), ""},
+		{"verified", ofCluster(`"transport_socket":` + upstream("", `"validation_context":`+p.ca(""))), ""},
+		{"not verified", ofCluster(`"transport_socket":` + upstream("", "")), unverified},
+		{"an empty context", ofCluster(`"transport_socket":` + upstream("", `"validation_context":{}`)), unverified},
+		{"authorities of a secret", ofCluster(`"transport_socket":` +
+			upstream("", `"validation_context_sds_secret_config":`+sds("s"))), ""},
+		{"a secret", mustSecret(t, "s", `"validation_context":`+p.ca("")).Remarks(), ""},
+		{"a secret without", mustSecret(t, "s", `"validation_context":{}`).Remarks(), "there are no authorities"},
+		{"a listener", ofListener(chains("")), ""},
+		{"sinks of a listener", ofListener(chains("") + "," + log), sinks},
+		{"sinks of a filter", ofListener(chains("," + log)), sinks},
+	} {
+		if got := strings.Join(test.remarks, "; "); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q", test.name, got)
+		}
+	}
+}
+
 // downstream decodes a DownstreamTlsContext.
 func downstream(t testing.TB, fields string) (*serverTLS, error) {
 	t.Helper()

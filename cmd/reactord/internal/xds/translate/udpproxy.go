@@ -18,7 +18,7 @@ type datagram struct {
 func readDatagram(r reading, m *listenerpb.UdpProxyConfig) *datagram {
 	d := &datagram{
 		idle:   r.at("idle_timeout").duration(m.GetIdleTimeout(), sessionTimeout),
-		logged: logged(m.GetAccessLog()),
+		logged: logged(r, m.GetAccessLog()),
 	}
 	r.at("use_per_packet_load_balancing").only(!m.GetUsePerPacketLoadBalancing(), "a client's datagrams have one server")
 	for i, h := range m.GetHashPolicies() {
