@@ -2,6 +2,7 @@ package simring
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -425,6 +426,7 @@ func (e *tcp) request(to *Kernel, try int) {
 		return
 	}
 	base := sock{node: node{k: to}, family: l.family, kind: l.kind, local: e.remote, remote: e.local}
+	base.options = maps.Clone(l.options) // a connection inherits those of its listener
 	e.peer = &tcp{sock: base, peer: e, state: established}
 	e.state = established
 	l.backlog = append(l.backlog, e.peer)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +33,8 @@ var _ net.Listener = (*Listener)(nil)
 
 // Listen listens on an address, with the loops given, which run or will run. Each of them accepts connections, and
 // watches those that it has accepted; of a unix address the first loop accepts for all. The connections have
-// TCP_NODELAY, as in package net.
+// TCP_NODELAY and keep-alive, as in package net: see [reactor.KeepAliveIdle]. cfg.Options is called after that, and may
+// change it by [reactor.Socket.SetKeepAlive].
 //
 // On any goroutine. If a loop ends, so do its connections; when all have ended, Accept returns net.ErrClosed.
 func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error) {
@@ -46,7 +48,7 @@ func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error)
 	}
 	options := cfg.Options
 	cfg.Options = func(s *reactor.Socket) error {
-		if err := setNoDelay(s); err != nil { // which accepted sockets inherit
+		if err := setDefaults(s, 0); err != nil { // which accepted sockets inherit
 			return err
 		}
 		if options != nil {
@@ -68,12 +70,15 @@ func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error)
 	return ln, nil
 }
 
-// setNoDelay sets TCP_NODELAY, if s is of TCP.
-func setNoDelay(s *reactor.Socket) error {
+// setDefaults sets TCP_NODELAY and keep-alive, if s is of TCP.
+func setDefaults(s *reactor.Socket, keepAlive time.Duration) error {
 	if kind, err := kindOf(s); err != nil || kind != kindTCP {
 		return err
 	}
-	return os.NewSyscallError("setsockopt", s.SetNoDelay(true))
+	if err := s.SetNoDelay(true); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	return s.KeepAlive(keepAlive)
 }
 
 // add opens a listener on a loop. Behind the first one all have its port.

@@ -28,6 +28,10 @@ type Config struct {
 	// Files are descriptors of sockets that listen already, such as those of socket activation. The
 	// server listens on duplicates.
 	Files []*os.File
+	// KeepAlive is for how long a TCP connection is idle before the kernel probes whether its peer is there:
+	// see [reactor.Socket.KeepAlive]. Connections inherit it from their listener. A listener of Listeners or Files that
+	// has keep-alive switched on keeps its settings. Default: [reactor.KeepAliveIdle], 15 s; negative: never.
+	KeepAlive time.Duration
 	// Backlog is how many connections may wait to be accepted. Default: [reactor.Backlog].
 	Backlog int
 

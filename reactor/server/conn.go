@@ -90,7 +90,9 @@ func endingOwner(s *stamp) *ending {
 func (w *worker) accepted(ln *listener, fd int) {
 	c := &Conn{w: w, ln: ln}
 	c.socket.Init(w.loop, fd)
-	_ = c.socket.SetNoDelay(true) // a unix socket has no such option
+	if ln.inherited {
+		_ = c.socket.SetNoDelay(true) // a unix socket has no such option
+	}
 	w.opened()
 	w.all.add(&c.age)
 	w.idle.begin(&c.idle)

@@ -88,7 +88,7 @@ const bindAttempts = 5000
 // system calls: the one that binds first publishes the address, and the others share it.
 func (w *worker) listenOn() error {
 	s := w.server
-	cfg := reactor.ListenConfig{Addr: w.cfg.Addr, Backlog: w.cfg.Backlog}
+	cfg := reactor.ListenConfig{Addr: w.cfg.Addr, Backlog: w.cfg.Backlog, Options: w.setOptions}
 	if !cfg.Addr.IsValid() {
 		cfg.Address = w.cfg.Address
 	}
@@ -118,6 +118,12 @@ func (w *worker) listenOn() error {
 			time.Sleep(time.Millisecond)
 		}
 	}
+}
+
+// setOptions sets the options of a listener, which its connections inherit.
+func (w *worker) setOptions(s *reactor.Socket) error {
+	_ = s.SetNoDelay(true) // a unix socket has no such option
+	return s.KeepAlive(w.cfg.KeepAlive)
 }
 
 // use is the first listener, which is not closed until unuse; nil if it is being closed already. If no address is bound
@@ -222,6 +228,9 @@ func (w *worker) inherit(c syscall.Conn) error {
 	}
 	ln := &listener{w: w, inherited: true}
 	ln.socket.Init(w.loop, fd)
+	if on, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE); err == nil && on == 0 {
+		_ = ln.socket.KeepAlive(w.cfg.KeepAlive)
+	}
 	w.listeners = append(w.listeners, ln)
 	return nil
 }

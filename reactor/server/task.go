@@ -88,7 +88,9 @@ func (w *worker) handshakeDue(s *stamp) {
 func (w *worker) spawn(ln *listener, fd int, f taskFunc) {
 	c := &taskConn{w: w, ln: ln}
 	c.socket.Init(w.loop, fd)
-	_ = c.socket.SetNoDelay(true) // a unix socket has no such option
+	if ln.inherited {
+		_ = c.socket.SetNoDelay(true) // a unix socket has no such option
+	}
 	w.opened()
 	w.tasks.add(&c.age)
 	task.New(c.serve(f)).Connect(&c.op, c)
