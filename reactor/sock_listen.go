@@ -3,6 +3,7 @@
 package reactor
 
 import (
+	"net"
 	"net/netip"
 	"os"
 	"syscall"
@@ -33,8 +34,37 @@ type ListenConfig struct {
 	Options func(*Socket) error
 }
 
+// address is the address of the socket.
+func (cfg *ListenConfig) address() (Address, error) {
+	if cfg.Address.IsZero() && cfg.Addr.IsValid() {
+		return IPAddress(cfg.Addr)
+	}
+	return cfg.Address, nil
+}
+
+// OpError is an error of OpenListener or ListenPacket as package net would return it from a listen: a *net.OpError with
+// the address.
+func (cfg *ListenConfig) OpError(err error) error {
+	typ := cfg.Type
+	if typ == 0 {
+		typ = unix.SOCK_STREAM
+	}
+	e := &net.OpError{Op: "listen", Net: "socket", Err: err}
+	if a, invalid := cfg.address(); invalid == nil {
+		e.Addr = a.NetAddr(typ)
+	}
+	if e.Addr != nil {
+		e.Net = e.Addr.Network()
+	}
+	return e
+}
+
 // OpenListener opens a socket that accepts connections: socket(2), bind(2) and listen(2). An IP socket has
 // SO_REUSEADDR and, unless it is Exclusive, SO_REUSEPORT. If OpenListener fails, the socket is closed.
+//
+// With SO_REUSEPORT another process of the same user may have the address too, and then gets a part of the connections.
+// A program that has a socket for each loop, and the address for itself, opens the first one with Exclusive, calls
+// [Socket.SetReusePort] of it, and then opens the others without Exclusive.
 //
 // It may be called on any thread, because a new socket has no operation in flight. See socket(7).
 func (s *Socket) OpenListener(l *Loop, cfg ListenConfig) error {
@@ -62,17 +92,15 @@ func (s *Socket) ListenPacket(l *Loop, cfg ListenConfig) error {
 
 // openBound opens a socket that has an address. then, if not nil, is called when it has.
 func (s *Socket) openBound(l *Loop, cfg *ListenConfig, then func() error) error {
-	if cfg.Address.IsZero() && cfg.Addr.IsValid() {
-		address, err := IPAddress(cfg.Addr)
-		if err != nil {
-			return err
-		}
-		cfg.Address = address
+	address, err := cfg.address()
+	if err != nil {
+		return err
 	}
+	cfg.Address = address
 	if err := s.Open(l, cfg.Address.Family(), cfg.Type, 0); err != nil {
 		return os.NewSyscallError("socket", err)
 	}
-	err := s.bindAs(cfg)
+	err = s.bindAs(cfg)
 	if err == nil && then != nil {
 		err = then()
 	}

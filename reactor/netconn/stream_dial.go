@@ -104,7 +104,7 @@ type dialing struct {
 // dialState says who takes the result.
 //
 //	waits → done       Dial
-//	waits → given up   nobody: its context was done first
+//	waits → given up   the loop, which closes the socket: the context was done first
 type dialState = uint32
 
 const (
@@ -189,5 +189,5 @@ func (e *ctxError) Temporary() bool { return e.Timeout() }
 func (e *ctxError) Unwrap() []error { return []error{e.err, e.cause} }
 
 func (e *ctxError) Is(target error) bool {
-	return target == os.ErrDeadlineExceeded && e.Timeout() //nolint:errorlint // Is is called for each error of the tree
+	return target == os.ErrDeadlineExceeded && e.Timeout()
 }

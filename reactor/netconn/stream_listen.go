@@ -4,7 +4,6 @@ package netconn
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -36,6 +35,10 @@ var _ net.Listener = (*Listener)(nil)
 // TCP_NODELAY and keep-alive, as in package net: see [reactor.KeepAliveIdle]. cfg.Options is called after that, and may
 // change it by [reactor.Socket.SetKeepAlive].
 //
+// An address that another socket listens on is an error, as in package net: "listen tcp 127.0.0.1:80: bind: address
+// already in use". Processes that share an address on purpose call [reactor.Socket.SetReusePort] in cfg.Options, all of
+// them.
+//
 // On any goroutine. If a loop ends, so do its connections; when all have ended, Accept returns net.ErrClosed.
 func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error) {
 	if len(loops) == 0 {
@@ -61,7 +64,7 @@ func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error)
 			for _, a := range ln.parts {
 				unix.Close(a.s.Fd())
 			}
-			return nil, fmt.Errorf("netconn: listen: %w", err)
+			return nil, cfg.OpError(err)
 		}
 	}
 	for _, a := range ln.parts {
@@ -81,13 +84,30 @@ func setDefaults(s *reactor.Socket, keepAlive time.Duration) error {
 	return s.KeepAlive(keepAlive)
 }
 
+// open opens the listener. The first one finds out whether the address is taken, and then lets the others share it.
+func (a *accepting) open(cfg *reactor.ListenConfig, first bool) error {
+	own := *cfg
+	own.Exclusive = cfg.Exclusive || first
+	if err := a.s.OpenListener(a.l, own); err != nil {
+		return err
+	}
+	if !first || cfg.Exclusive || len(a.ln.loops) == 1 || cfg.Address.Family() == unix.AF_UNIX {
+		return nil
+	}
+	err := os.NewSyscallError("setsockopt", a.s.SetReusePort(true))
+	if err != nil {
+		unix.Close(a.s.Fd())
+	}
+	return err
+}
+
 // add opens a listener on a loop. Behind the first one all have its port.
 func (ln *Listener) add(l *reactor.Loop, cfg *reactor.ListenConfig) error {
 	a := &accepting{ln: ln, l: l}
-	if err := a.s.OpenListener(l, *cfg); err != nil {
+	err := a.open(cfg, len(ln.parts) == 0)
+	if err != nil {
 		return err
 	}
-	var err error
 	if a.kind, err = kindOf(&a.s); err != nil {
 		unix.Close(a.s.Fd())
 		return err

@@ -3,7 +3,6 @@
 package netconn
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"time"
@@ -22,7 +21,10 @@ func ListenPacket(cfg reactor.ListenConfig, l *reactor.Loop) (net.PacketConn, er
 	c := &packets{newStream(l, -1, kindDatagrams)}
 	if err := c.s.ListenPacket(l, cfg); err != nil {
 		c.group.leave()
-		return nil, fmt.Errorf("netconn: listen: %w", err)
+		if cfg.Type == 0 {
+			cfg.Type = unix.SOCK_DGRAM
+		}
+		return nil, cfg.OpError(err)
 	}
 	c.fd = c.s.Fd()
 	c.l.Enqueue(&c.opening)

@@ -19,6 +19,10 @@ import (
 type Config struct {
 	// Addr is the IP address and port to listen on. Port 0 is a free port, the same one on all loops: see [Server.Addr].
 	Addr netip.AddrPort
+	// SharePort lets other processes of the same user that set SO_REUSEPORT, such as this program in a newer version,
+	// listen on Addr too: the kernel spreads the connections over all of them. Otherwise that is an error of the one that
+	// comes second. It does nothing for a unix socket.
+	SharePort bool
 	// Address is the address of any family to listen on, such as that of a unix socket, if there is no Addr. The path
 	// of a unix socket must not exist; the server removes it in the end.
 	Address reactor.Address

@@ -85,7 +85,8 @@ const bindAttempts = 5000
 
 // listenOn opens the listener of the configured address. Each loop has a socket of its own on the same address
 // (SO_REUSEPORT); a unix socket is duplicated. Several workers may do that at a time, without a lock, since they make
-// system calls: the one that binds first publishes the address, and the others share it.
+// system calls: the one that binds first publishes the address, and the others share it. The first socket is bound
+// without SO_REUSEPORT, so that an address that another process listens on is an error.
 func (w *worker) listenOn() error {
 	s := w.server
 	cfg := reactor.ListenConfig{Addr: w.cfg.Addr, Backlog: w.cfg.Backlog, Options: w.setOptions}
@@ -99,7 +100,7 @@ func (w *worker) listenOn() error {
 			return err
 		}
 		ln := &listener{w: w}
-		err := ln.socket.OpenListener(w.loop, cfg)
+		err := w.openFirst(ln, cfg)
 		first := err == nil && w.publish(ln)
 		s.mu.Lock()
 		s.bound.binding--
@@ -112,12 +113,28 @@ func (w *worker) listenOn() error {
 		case err == nil:
 			ln.closeSocket() // another port
 		case !others || attempt == bindAttempts || !errors.Is(err, unix.EADDRINUSE):
-			return fmt.Errorf("server: cannot listen: %w", err)
+			return cfg.OpError(err)
 		}
 		if runtime.Gosched(); attempt > 100 { // it was preempted
 			time.Sleep(time.Millisecond)
 		}
 	}
+}
+
+// openFirst opens the listener that the other workers share.
+func (w *worker) openFirst(ln *listener, cfg reactor.ListenConfig) error {
+	cfg.Exclusive = !w.cfg.SharePort
+	if err := ln.socket.OpenListener(w.loop, cfg); err != nil {
+		return err
+	}
+	if family, err := ln.socket.Family(); w.server.loops == 1 || family == unix.AF_UNIX || err != nil {
+		return err
+	}
+	err := os.NewSyscallError("setsockopt", ln.socket.SetReusePort(true))
+	if err != nil {
+		ln.closeSocket()
+	}
+	return err
 }
 
 // setOptions sets the options of a listener, which its connections inherit.
@@ -190,10 +207,10 @@ func (w *worker) share(other *listener, cfg reactor.ListenConfig) error {
 	case w.server.bound.Family() != unix.AF_UNIX:
 		cfg.Address = w.server.bound.Address
 		if err := ln.socket.OpenListener(w.loop, cfg); err != nil {
-			return fmt.Errorf("server: cannot listen: %w", err)
+			return cfg.OpError(err)
 		}
 	case other == nil:
-		return fmt.Errorf("server: cannot listen: %w", net.ErrClosed)
+		return cfg.OpError(net.ErrClosed)
 	default:
 		fd, err := other.socket.Dup()
 		if err != nil {

@@ -85,9 +85,12 @@ func (s *Server) serve(ctx context.Context) error {
 	s.onDone = r.Stop
 	defer context.AfterFunc(ctx, s.Shutdown)()
 	var up atomic.Int32
+	var refused atomic.Bool
 	err = r.Run(func(l *reactor.Loop) error {
 		switch err := s.On(l); {
 		case errors.Is(err, net.ErrClosed): // ctx is done already
+			return nil
+		case err != nil && refused.Swap(true): // another loop tells it
 			return nil
 		case err != nil:
 			return err
