@@ -25,6 +25,9 @@ type waitProcessSender struct {
 // process that is not a child, or was reaped otherwise (exec.Cmd.Wait, os.Process.Wait), is ECHILD. One that is traced
 // by another process has ended when its tracer has seen it: see ptrace(2).
 //
+// A program that exec.Cmd.Start has begun has the id Cmd.Process.Pid, until Process.Release sets that to -1.
+// [File.OpenFromChild] makes a pipe for its output.
+//
 // Kernel operation: IORING_OP_WAITID (Linux 6.7), else IORING_OP_POLL_ADD of a pidfd_open(2) (Linux 5.4), and then
 // a waitid(2) that does not block.
 func (l *Loop) WaitProcess(pid int) waitProcessSender { return waitProcessSender{l: l, pid: pid} }

@@ -14,6 +14,7 @@
 //	udp               answers DNS queries                                    task       dig
 //	client            pool of connections, deadlines, retries                task
 //	cp                copies a file                                          task
+//	child             runs a program and reads what it writes                task       sh, seq
 //	websocket         github.com/coder/websocket; a module of its own        goroutine  the library's client
 //	grpc              google.golang.org/grpc; a module of its own            goroutine  the library's client
 //	guide             the programs of docs/guide.md, complete and with few flags
