@@ -18,7 +18,8 @@ type InFlight struct {
 	Operation string        // the name of the operation state without Op: "Recv", "Dial", "Sleep", …
 	Fd        int           // the descriptor that it is about; -1: none
 	Age       time.Duration // since Start, in steps of a millisecond; wrong for operations older than 52 days
-	State     string        // "in the ring", "waits", "completes", "is cancelled", "timer"
+	State     string        // "in the ring", "waits", "completes", "is cancelled", "timer", "waits for Recv", …
+	Where     string        // of a task, file:line of the program where it awaits; "" if that is not known
 }
 
 // String is one line.
@@ -27,21 +28,29 @@ func (f InFlight) String() string {
 	if f.Fd >= 0 {
 		on = fmt.Sprintf("fd %d", f.Fd)
 	}
-	return fmt.Sprintf("%-14s %-8s %12v  %s", f.Operation, on, f.Age, f.State)
+	age, at := "", ""
+	if f.Age != 0 {
+		age = f.Age.String()
+	}
+	if f.Where != "" {
+		at = " at " + f.Where
+	}
+	return fmt.Sprintf("%-14s %-8s %12s  %s%s", f.Operation, on, age, f.State, at)
 }
 
-// InFlight lists the operations in flight, the oldest first. All tasks of the loop are one of them, "task". On the
-// loop's thread; [WriteInFlight] is for other threads.
+// InFlight lists the operations in flight, the oldest first, and the tasks that wait, at most 1000, with the line where
+// each of them does. On the loop's thread; [WriteInFlight] is for other threads.
 func (l *Loop) InFlight() []InFlight {
 	l.assertOnThread()
 	all := make([]InFlight, 0, l.slots.used)
 	for _, page := range l.slots.pages {
 		for i := range page {
-			if s := &page[i]; s.run != nil {
+			if s := &page[i]; s.run != nil && s.run != operation(l.tasks) {
 				all = append(all, l.describe(s))
 			}
 		}
 	}
+	all = append(all, l.tasksInFlight()...)
 	slices.SortStableFunc(all, func(a, b InFlight) int { return int(b.Age - a.Age) })
 	return all
 }
@@ -53,7 +62,7 @@ func (l *Loop) describe(s *slot) InFlight {
 	f.Age = f.Age.Round(time.Millisecond)
 	o := s.op
 	if o == nil {
-		if f.Operation == "Dialer" || f.Operation == "task" {
+		if f.Operation == "Dialer" {
 			f.State = "waits"
 		}
 		return f

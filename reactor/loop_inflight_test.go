@@ -5,7 +5,11 @@ package reactor_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"regexp"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
 )
 
 // What is in flight is listed with its descriptor and age, from any thread; a blocked loop is told, too.
@@ -78,6 +83,71 @@ func TestInFlight(t *testing.T) {
 		err := reactor.WriteInFlight(t.Context(), &text, r.Loop)
 		if err != nil || !bytes.Contains(text.Bytes(), []byte("ended")) {
 			t.Errorf("%q, %v", &text, err)
+		}
+	})
+}
+
+// Each task is listed with what it awaits, that operation's descriptor, and the line where it does. A task that is
+// resumed by the listing has noticed nothing.
+func TestInFlightTasks(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		s, peer := r.pair()
+		var queue task.Queue[int]
+		var lines [3]int
+		line := func() int { _, _, line, _ := runtime.Caller(1); return line + 1 }
+		results := make(chan error, len(lines))
+		for _, f := range []func(t *task.T) error{
+			func(t *task.T) error {
+				lines[0] = line()
+				_, err := task.Await(t, s.Recv(make([]byte, 1)))
+				return err
+			},
+			func(t *task.T) error {
+				lines[1] = line()
+				_, err := task.Await(t, queue.Pop())
+				return err
+			},
+			func(t *task.T) error {
+				lines[2] = line()
+				_, err := task.Await(t, r.SleepFor(time.Hour))
+				return err
+			},
+		} {
+			r.Spawn(task.New(func(t *task.T) error { results <- f(t); return nil }))
+		}
+		for range 2 {
+			var all []reactor.InFlight
+			r.do(func() { all = r.InFlight() })
+			found := 0
+			for i, want := range []reactor.InFlight{{Fd: s.Fd(), State: "waits for Recv"}, {Fd: -1, State: "waits for Pop"},
+				{Fd: -1, State: "waits for Sleep"}} {
+				where := fmt.Sprintf("/loop_inflight_test.go:%d", lines[i])
+				for _, f := range all {
+					if f.Operation == "task" && f.Fd == want.Fd && f.State == want.State && strings.HasSuffix(f.Where, where) {
+						found++
+					}
+				}
+			}
+			if found != 3 || len(all) != 5 { // Recv and Sleep are operations, too
+				t.Errorf("%d of 3 tasks are listed in\n%v", found, all)
+			}
+		}
+		r.do(func() { queue.Push(1) })
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+		unix.Close(peer)
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+		r.close(s)
+		r.Stop()
+		if err := <-results; !errors.Is(err, sender.ErrStopped) {
+			t.Error(err)
+		}
+		if err := r.wait(); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -18,9 +18,10 @@ type Thread struct {
 	next     func() (struct{}, bool)
 	stop     func()
 	yield    func(struct{}) bool
-	ready    func() bool // it waits for this; nil: for its turn
-	deadline int64       // when it stops waiting; never: not at all
-	doing    string      // what it waits in, for errors
+	ready    func() bool   // it waits for this; nil: for its turn
+	deadline int64         // when it stops waiting; never: not at all
+	doing    string        // what it waits in, for errors
+	explain  func() string // says more than doing; nil: nothing does
 	stopped  bool
 	ended    bool
 }
@@ -123,11 +124,21 @@ func (t *Thread) UntilOr(what func() bool, atMost time.Duration, doing string) b
 	return what()
 }
 
+// Explain has errors say what explain returns, which is called as if by the thread, while it waits.
+func (t *Thread) Explain(explain func() string) { t.explain = explain }
+
 func (t *Thread) inWhat() string {
-	if t.doing == "" {
-		return ""
+	text := ""
+	if t.doing != "" {
+		text = " in " + t.doing
 	}
-	return " in " + t.doing
+	if t.explain != nil {
+		current := t.k.current
+		t.k.current = t
+		text += t.explain()
+		t.k.current = current
+	}
+	return text
 }
 
 // Ended reports whether the thread has ended.

@@ -107,7 +107,8 @@ func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) 
 	m.loops++
 	name := fmt.Sprintf("loop%d", m.loops)
 	m.r.loops = append(m.r.loops, l)
-	m.k.Go(name, func(*simring.Thread) {
+	m.k.Go(name, func(thread *simring.Thread) {
+		thread.Explain(func() string { return waits(l) })
 		err := l.Run(func() {
 			if setup != nil {
 				m.k.Spared(func() { m.setUp(name, l, setup) })
@@ -119,6 +120,24 @@ func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) 
 		l.Stop()
 	}
 	return l
+}
+
+// waits says where the tasks of a loop wait.
+func waits(l *reactor.Loop) (text string) {
+	const most = 8
+	tasks := 0
+	for _, f := range l.InFlight() {
+		if f.Operation != "task" {
+			continue
+		}
+		if tasks++; tasks <= most {
+			text += fmt.Sprintf("\n\ta task %s at %s", f.State, f.Where)
+		}
+	}
+	if tasks > most {
+		text += fmt.Sprintf("\n\tand %d more tasks", tasks-most)
+	}
+	return text
 }
 
 func (m *Machine) setUp(name string, l *reactor.Loop, setup func(*reactor.Loop) error) {

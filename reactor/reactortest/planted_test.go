@@ -109,6 +109,19 @@ var planted = map[string]func(t *testing.T){
 			m.Loop(reactor.LoopConfig{}, func(*reactor.Loop) error { return errors.New("no wish to") })
 		})
 	},
+	"for ever on a loop": func(t *testing.T) {
+		reactortest.Run(t, func(m *reactortest.Machine) {
+			m.Loop(reactor.LoopConfig{}, func(l *reactor.Loop) error {
+				l.Spawn(task.New(func(t *task.T) error {
+					var orders task.Queue[int]
+					_, err := task.Await(t, orders.Pop())
+					return err
+				}))
+				return nil
+			})
+			m.Peer("client", func(p *reactortest.Peer) { _, _ = p.Listen(address).Accept() })
+		})
+	},
 	"for ever": func(t *testing.T) {
 		reactortest.Run(t, func(m *reactortest.Machine) {
 			m.Peer("server", func(p *reactortest.Peer) { _, _ = p.Listen(address).Accept() })
@@ -260,6 +273,7 @@ func TestPlanted(t *testing.T) {
 		"lease":                    {"bytes of buffers leased", "Call Release", again},
 		"setup":                    {"the setup of loop1 failed: no wish to", again},
 		"for ever":                 {"server waits for ever in Accept of TCP 127.0.0.1:7", again},
+		"for ever on a loop":       {"loop1 waits for ever", "a task waits for Pop at /", "planted_test.go:", again},
 		"too long":                 {"it has taken 1h0m0s; sleeper has not ended in Sleep", "Config.Time", again},
 		"too many turns":           {"it has taken 1000 turns; busy has not ended", again},
 		"not deterministic":        {"the third run is wrong", "depends on something else than its seed"},
