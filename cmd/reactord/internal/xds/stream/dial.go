@@ -120,7 +120,7 @@ type wire struct {
 	net.Conn
 	first   chan struct{}         // closed when a byte was received, or none will be
 	once    sync.Once             // guards the close of first
-	heard   atomic.Int64          // when a byte was received last, in ns since 1970; 0: never
+	heard   atomic.Int64          // when a byte was received last, in ns since epoch; 0: never
 	refusal atomic.Pointer[error] // what the server has said; nil: nothing
 }
 
@@ -133,7 +133,7 @@ const lastWords = 50 * time.Millisecond
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if n > 0 {
-		w.heard.Store(time.Now().UnixNano())
+		w.heard.Store(int64(time.Since(epoch)))
 	}
 	if of, ok := errors.AsType[*net.OpError](err); ok && of.Op == "remote error" {
 		err := fmt.Errorf("the server has refused TLS: %w", of.Err)
@@ -145,8 +145,11 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// epoch is what times of wires count from: the clock may be set meanwhile.
+var epoch = time.Now()
+
 // silent returns for how long nothing was received.
-func (w *wire) silent() time.Duration { return time.Since(time.Unix(0, w.heard.Load())) }
+func (w *wire) silent() time.Duration { return time.Since(epoch) - time.Duration(w.heard.Load()) }
 
 // Close closes the connection.
 func (w *wire) Close() error {

@@ -256,16 +256,16 @@ func TestProbe(t *testing.T) {
 	}
 	defer s.Close()
 	for range 3 {
-		before := s.Heard()
+		before := s.wire.heard.Load()
 		if path := within(t, asked); path != "/grpc.health.v1.Health/Check" {
 			t.Error(path)
 		}
-		for s.Heard().Equal(before) {
+		for s.wire.heard.Load() == before {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	if got, err := ask(s, "x"); got != "x" || err != nil {
-		t.Errorf("got %q, %v", got, err)
+	if got, err := ask(s, "x"); got != "x" || err != nil || time.Since(s.Heard()) > patience {
+		t.Errorf("got %q, %v, heard %v", got, err, s.Heard())
 	}
 }
 

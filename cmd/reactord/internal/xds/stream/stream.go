@@ -106,7 +106,7 @@ func open(ctx context.Context, c *Config, server *Server, calm bool) (*Stream, e
 }
 
 // Heard is when something was received of the server last, if only a sign of life. It may be called from any goroutine.
-func (s *Stream) Heard() time.Time { return time.Unix(0, s.wire.heard.Load()) }
+func (s *Stream) Heard() time.Time { return time.Now().Add(-s.wire.silent()) }
 
 // stalled returns the timer that ends the stream if a part of a message takes too long.
 func (s *Stream) stalled() *time.Timer {
