@@ -137,9 +137,9 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	d.serves()
 	d.enter(serving)
-	if d.admin != nil && phase(d.phase.Load()) <= reloading {
-		d.admin.SetReady()
-	}
+	d.readiness.mu.Lock()
+	defer d.readiness.mu.Unlock()
+	d.answerReady()
 	return d, nil
 }
 
@@ -186,6 +186,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 // committed does what a file says beside its plan. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 	d.notePlan(f)
+	d.noteListeners(f.Config.XDS.Enabled(), len(d.planner.Plan().Listeners))
 	d.noteReload(f, &diff)
 	d.store(&diff)
 	if diff.Old != nil && len(diff.Listeners) > 0 {

@@ -30,6 +30,7 @@ type readiness struct {
 	mu       sync.Mutex  // one request at a time
 	held     atomic.Bool // it is not ready, and nothing ends until it drains
 	signaled atomic.Bool // a signal ends it: the service manager waits for that
+	idle     bool        // there is no listener yet, or any more, and a control plane may send some. mu guards it
 }
 
 // errTooLate is the error of an undo that comes after the process has stopped accepting.
@@ -94,9 +95,27 @@ func (d *daemon) restore() {
 	}
 	d.drainBegan.Store(nil)
 	d.readiness.held.Store(false)
-	if d.admin != nil {
+	d.answerReady()
+}
+
+// answerReady has /readyz say whether the process serves something, unless it starts, is held or drains. The caller
+// holds readiness.mu.
+func (d *daemon) answerReady() {
+	switch {
+	case d.admin == nil || phase(d.phase.Load()) == starting || phase(d.phase.Load()) > reloading:
+	case d.readiness.idle:
+		d.admin.SetUnready("no listeners: the control plane has sent none that is in force")
+	default:
 		d.admin.SetReady()
 	}
+}
+
+// noteListeners has readiness follow the plan in force.
+func (d *daemon) noteListeners(followed bool, listeners int) {
+	d.readiness.mu.Lock()
+	defer d.readiness.mu.Unlock()
+	d.readiness.idle = followed && listeners == 0
+	d.answerReady()
 }
 
 // carryOut logs a withdrawal, and returns when the process drains; nil: not until another request.

@@ -91,13 +91,27 @@ func (c *controlPlane) start(ctx context.Context) error {
 	default:
 	}
 	c.daemon.log.Info("waiting for the control plane")
+	c.mu.Lock()
+	forever := c.settings.InitialFetchTimeout == 0
+	c.mu.Unlock()
+	var late <-chan time.Time
+	if forever && len(c.daemon.planner.Plan().Listeners) > 0 {
+		late = time.After(fileWaits)
+	}
 	select {
 	case <-client.Settled():
+		return nil
+	case <-late:
+		c.daemon.log.Warn("the control plane has not said anything; serving what the file has")
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
+
+// fileWaits is how long listeners of the file wait for those of the control plane until the process is ready, if the
+// settings have no bound.
+const fileWaits = 15 * time.Second
 
 // committed follows the settings of a file that has come into force. The planner calls it, and is not waited for.
 func (c *controlPlane) committed(f *config.Config) {

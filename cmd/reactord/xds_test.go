@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -209,6 +210,68 @@ func TestControlPlane(t *testing.T) {
 	eventually(t, "without the control plane", func() error { return again.says("two") })
 	eventually(t, "ready", again.ready)
 	again.stop()
+}
+
+// A process is ready while it has a listener: neither before the control plane has sent one, whatever the time, nor
+// after it has removed the last one.
+func TestReadyWithListeners(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	plane, dir := xdstest.New(t), t.TempDir()
+	p := follow(t, plane, dir, "  initial_fetch_timeout: 10ms\n  hold_back: 0s\n  gather: 1ms\n")
+	defer p.stop()
+	text := func() string {
+		r, err := http.Get("http://" + p.metrics + "/readyz")
+		if err != nil {
+			return err.Error()
+		}
+		defer r.Body.Close()
+		body, _ := io.ReadAll(r.Body)
+		return r.Status + " " + string(body)
+	}
+	unready := func() error {
+		if got := text(); !strings.HasPrefix(got, "503") || !strings.Contains(got, "no listeners") {
+			return errors.New(got)
+		}
+		return nil
+	}
+	for range 2 {
+		eventually(t, "no listeners", unready)
+		plane.Serve("web", p.listen, namedServer(t, "one"))
+		eventually(t, "ready", p.ready)
+		eventually(t, "it answers", func() error { return p.says("one") })
+		p.ctl(dir, "drain", "--hold")
+		if got := text(); !strings.Contains(got, "held") {
+			t.Errorf("held: %s", got)
+		}
+		plane.Set(ads.Listener, map[string]proto.Message{"web": nil})
+		eventually(t, "the listener is closed", func() error {
+			if c, err := net.Dial("tcp", p.listen); err == nil {
+				c.Close()
+				return errors.New("it accepts")
+			}
+			return nil
+		})
+		if got := text(); !strings.Contains(got, "held") {
+			t.Errorf("held without listeners: %s", got)
+		}
+		p.ctl(dir, "drain", "--undo")
+	}
+	eventually(t, "no listeners", unready)
+}
+
+// A process whose file has listeners is ready with them, also if it would wait for the control plane forever.
+func TestReadyWithFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for 15 s")
+	}
+	t.Parallel()
+	plane, dir := xdstest.New(t), t.TempDir()
+	plane.Kill()
+	p := follow(t, plane, dir, "  initial_fetch_timeout: 0s\n"+
+		"listeners: [{name: own, address: 'tcp://127.0.0.1:0', backend: own}]\n"+
+		"backends: [{name: own, servers: [{address: 'tcp://127.0.0.1:1'}]}]\n")
+	defer p.stop()
+	eventually(t, "ready", p.ready)
 }
 
 // An upgrade hands over what the control plane has said: listeners accept throughout, also without the control plane.

@@ -35,8 +35,8 @@ type XDS struct {
 	// random, so that a fleet does not act in one moment. Default: 50 ms.
 	Gather time.Duration
 	// InitialFetchTimeout is how long something that was asked for may take to arrive. Then what needs it comes up without
-	// it, unless something that works would be replaced. Until then the process is not ready, if it has nothing yet. 0:
-	// for ever. Default: 15 s.
+	// it, unless something that works would be replaced. Until then the process is not ready, and as long as it has
+	// no listener. 0: for ever; listeners of the file wait for 15 s. Default: 15 s.
 	InitialFetchTimeout time.Duration
 }
 

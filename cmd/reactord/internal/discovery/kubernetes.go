@@ -23,8 +23,9 @@ import (
 // server does not know that version any more (410 Gone), they are listed anew. There is no other reason to list: what
 // the API server has said is complete.
 //
-// While the API server fails, the servers stay. Each attempt waits a random part of a time that grows from one failure
-// to the next, up to 30 s.
+// While the API server fails, the servers stay. They also stay when all slices were deleted, as with their Service:
+// then those of a row of deletions count again, until there is a slice. Each attempt waits a random part of a time that
+// grows from one failure to the next, up to 30 s.
 type Kubernetes struct {
 	stats
 	cfg     config.KubernetesDiscovery
@@ -37,8 +38,9 @@ type Kubernetes struct {
 	reader  sliceReader
 	told    reporter
 	parts   map[string]part
-	version string // of the last list or event; "": they have to be listed
-	whole   bool   // the next list is not in pages: the one before expired between two of them
+	deleted map[string]part // by the events since the last one that was of a slice that stays
+	version string          // of the last list or event; "": they have to be listed
+	whole   bool            // the next list is not in pages: the one before expired between two of them
 	backOff time.Duration
 
 	heardEvent bool // in the last watch
@@ -140,6 +142,9 @@ func (k *Kubernetes) failed(err error) {
 // tell tells of the servers that the slices have. counted is whether it is a lookup, and not an event.
 func (k *Kubernetes) tell(counted bool) {
 	servers, err := join(k.parts, k.cfg.Port)
+	if len(k.parts) == 0 && len(k.deleted) > 0 {
+		servers, _ = join(k.deleted, k.cfg.Port)
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", k.name, err)
 	}
@@ -193,6 +198,9 @@ func (k *Kubernetes) list(ctx context.Context) error {
 		}
 		if page.Metadata.Continue == "" {
 			k.parts, k.version, k.whole = parts, page.Metadata.ResourceVersion, false
+			if len(parts) > 0 {
+				k.deleted = nil
+			}
 			k.tell(true)
 			return nil
 		}
@@ -269,10 +277,17 @@ func (k *Kubernetes) apply(e *sliceEvent) error {
 		if err != nil {
 			return err
 		}
+		k.deleted = nil
 		if k.parts[s.Metadata.Name] = p; len(k.parts) > maxSlices {
 			return fmt.Errorf("%w: more than %d EndpointSlices", errInvalid, maxSlices)
 		}
 	case "DELETED":
+		if p, ok := k.parts[s.Metadata.Name]; ok {
+			if k.deleted == nil {
+				k.deleted = map[string]part{}
+			}
+			k.deleted[s.Metadata.Name] = p
+		}
 		delete(k.parts, s.Metadata.Name)
 	case "BOOKMARK":
 	case "ERROR":

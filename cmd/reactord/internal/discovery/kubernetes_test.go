@@ -71,7 +71,8 @@ func TestKubernetes(t *testing.T) {
 	r.awaitStates("10.0.0.9:80 up")
 	f.set("app-a", nil)
 	f.set("app-c", nil)
-	if got := r.awaitError("no EndpointSlice: is there such a Service"); got.servers != nil {
+	if got := r.awaitError("no EndpointSlice: is there such a Service"); !slices.Equal(states(got.servers),
+		[]string{"10.0.0.9:80 up"}) {
 		t.Errorf("%v", got)
 	}
 	f.set("app-a", sliced(http80, "10.0.0.9"))
@@ -90,6 +91,40 @@ func TestKubernetes(t *testing.T) {
 	seconds, _ := strconv.Atoi(q.Get("timeoutSeconds"))
 	if q.Get("allowWatchBookmarks") != "true" || seconds < 300 || seconds > 600 || f.watches[0].ProtoMajor != 2 {
 		t.Errorf("%v, %s", q, f.watches[0].Proto)
+	}
+}
+
+// The slices of a Service are deleted one after the other: the servers of all of them stay.
+func TestKubernetesServiceDeleted(t *testing.T) {
+	f := newFakeAPI(t)
+	all := []string{"10.0.0.1:80 up", "10.0.0.2:80 up", "10.0.0.3:80 up"}
+	for i, name := range []string{"app-a", "app-b", "app-c"} {
+		f.set(name, sliced(http80, fmt.Sprintf("10.0.0.%d", i+1)))
+	}
+	r := start(t, f.service(t))
+	r.awaitStates(all...)
+	f.set("app-a", nil)
+	r.awaitStates(all[1:]...)
+	f.set("app-b", nil)
+	r.awaitStates(all[2:]...)
+	f.set("app-c", nil)
+	if got := r.awaitError("no EndpointSlice: is there such a Service"); !slices.Equal(states(got.servers), all) {
+		t.Errorf("%v", states(got.servers))
+	}
+	f.bookmark()
+	f.expire()
+	f.set("app-d", sliced(http80, "10.0.0.4"))
+	r.awaitStates("10.0.0.4:80 up")
+	f.set("app-e", sliced(http80, "10.0.0.5"))
+	r.awaitStates("10.0.0.4:80 up", "10.0.0.5:80 up")
+	f.set("app-e", nil)
+	r.awaitStates("10.0.0.4:80 up")
+	f.set("app-d", sliced(http80, "10.0.0.6")) // the Service is there: what was deleted before does not come back
+	r.awaitStates("10.0.0.6:80 up")
+	f.set("app-d", nil)
+	if got := r.awaitError("no EndpointSlice"); got.servers != nil && !slices.Equal(states(got.servers),
+		[]string{"10.0.0.6:80 up"}) {
+		t.Errorf("%v", states(got.servers))
 	}
 }
 
