@@ -17,13 +17,14 @@ type TLS struct {
 	*tls.Conn
 	c         *Conn
 	handshake bool // done
+	server    bool
 }
 
 // Server is the server's side of TLS over c, which belongs to it from now on. Nothing must have been written to c that
 // is still being sent. In the task of c.
 func Server(c *Conn, cfg *tls.Config) *TLS {
 	c.queueWrites()
-	return &TLS{Conn: tls.Server(c, cfg), c: c}
+	return &TLS{Conn: tls.Server(c, cfg), c: c, server: true}
 }
 
 // Client is the client's side, as [Server]. As for [tls.Client], cfg has a ServerName or is InsecureSkipVerify.
@@ -47,6 +48,11 @@ func (s *TLS) HandshakeContext(ctx context.Context) error {
 	s.c.mustAwait("Handshake")
 	err := s.Conn.HandshakeContext(ctx)
 	s.handshake = err == nil
+	if s.handshake && s.server && s.ConnectionState().Version == tls.VersionTLS13 {
+		// The tickets were sent before, so nothing carries the ACK of the client's Finished. With Nagle's algorithm,
+		// the client's first bytes would wait for it, 40 ms.
+		_ = s.c.s.SetQuickAck(true)
+	}
 	return err
 }
 

@@ -84,6 +84,11 @@ func (h *handshake) ended(err error) {
 		c.w.handshakeFailed(err)
 		c.finish(err) // when the alert has been sent
 	default:
+		if h.s.tls.ConnectionState().Version == tls.VersionTLS13 {
+			// The tickets were sent before, so nothing carries the ACK of the client's Finished. With Nagle's
+			// algorithm, the client's first bytes would wait for it, 40 ms.
+			_ = c.socket.SetQuickAck(true)
+		}
 		c.state, h.s.more = connOpen, true
 		c.w.guard(c, callOpen)
 		c.w.mark(c)

@@ -17,6 +17,7 @@ import (
 	"github.com/reactord/reactord/internal/testing/tlsrecord"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/reactor/server"
+	"golang.org/x/sys/unix"
 )
 
 // tlsRunning is a server of handlers with TLS.
@@ -61,6 +62,27 @@ func TestTLSEcho(t *testing.T) {
 			}
 			r.end()
 		}
+	})
+}
+
+// The client's last message is acknowledged when the handshake is done: its first bytes wait for that with Nagle's
+// algorithm.
+func TestTLSFinishedIsAcknowledged(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		h := newRecorder(echo)
+		quick := make(chan int, 1)
+		h.open = func(c *server.Conn) {
+			v, _ := unix.GetsockoptInt(c.Socket().Fd(), unix.IPPROTO_TCP, unix.TCP_QUICKACK)
+			quick <- v
+		}
+		r := serveTLS(t, kind, server.Config{}, h)
+		c := r.dial()
+		if <-quick != 1 {
+			t.Error("the acknowledgement is delayed")
+		}
+		c.Close()
+		h.expect(t, nil)
+		r.end()
 	})
 }
 

@@ -74,6 +74,11 @@ func (c *conn) terminate(t *task.T) error {
 		return err
 	}
 	state := s.tls.ConnectionState()
+	if state.Version == tls.VersionTLS13 {
+		// crypto/tls has sent its tickets before, so nothing carries the ACK of the client's Finished. With Nagle's
+		// algorithm, the client's first bytes would wait for it, 40 ms.
+		_ = c.sockets[client].SetQuickAck(true)
+	}
 	known := c.identify()
 	known.TLS, known.Negotiated = agreed(&state), state.NegotiatedProtocol
 	return nil

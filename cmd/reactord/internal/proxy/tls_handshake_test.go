@@ -16,6 +16,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
+	"golang.org/x/sys/unix"
 )
 
 // echo has the server of the setup return what it gets, until the test ends.
@@ -481,6 +482,29 @@ func TestPlainServer(t *testing.T) {
 			if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 				t.Errorf("%d bytes, %v; want EOF", n, err)
 			}
+		}
+	})
+}
+
+// The client's last message is acknowledged when the handshake is done: nothing else may follow for long, and a client
+// with Nagle's algorithm waits for that with its first bytes.
+func TestTLSFinishedIsAcknowledged(t *testing.T) {
+	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		s := startTLS(t, kind, tlsMode{front: true}, tlsOptions{loops: 1})
+		s.pair()
+		var quick []int
+		waitFor(t, "the connection is there", func() bool {
+			quick = nil
+			err := s.p.visit(t.Context(), func(c *conn) bool {
+				if v, err := unix.GetsockoptInt(c.sockets[client].Fd(), unix.IPPROTO_TCP, unix.TCP_QUICKACK); err == nil {
+					quick = append(quick, v)
+				}
+				return true
+			})
+			return err == nil && len(quick) == 1
+		})
+		if quick[0] != 1 {
+			t.Error("the acknowledgement is delayed")
 		}
 	})
 }
