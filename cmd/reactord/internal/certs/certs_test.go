@@ -72,6 +72,8 @@ func TestNames(t *testing.T) {
 		{name: "example.test", want: 0},
 		{name: "both.test", want: 2, ids: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256}},
 		{name: "both.test", want: 3, ids: []tls.SignatureScheme{tls.PSSWithSHA256}},
+		{name: "", want: 3, ids: []tls.SignatureScheme{tls.PSSWithSHA256}},
+		{name: "unknown.test", want: 3, ids: []tls.SignatureScheme{tls.PSSWithSHA256}},
 	} {
 		hello := &tls.ClientHelloInfo{
 			ServerName: test.name, SignatureSchemes: test.ids, SupportedVersions: []uint16{tls.VersionTLS13},

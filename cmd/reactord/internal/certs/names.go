@@ -7,16 +7,13 @@ import (
 
 // names finds the certificate for a name. It does not change.
 type names struct {
-	first  *tls.Certificate
+	all    []*tls.Certificate
 	byName map[string][]*tls.Certificate // in lower case; "*.example.org" is every name one label below
 }
 
 func newNames(all []*tls.Certificate) *names {
-	n := &names{byName: map[string][]*tls.Certificate{}}
+	n := &names{all: all, byName: map[string][]*tls.Certificate{}}
 	for _, c := range all {
-		if n.first == nil {
-			n.first = c
-		}
 		for _, name := range NamesOf(c) {
 			name = strings.ToLower(name)
 			n.byName[name] = append(n.byName[name], c)
@@ -36,8 +33,8 @@ func NamesOf(c *tls.Certificate) []string {
 	return c.Leaf.DNSNames
 }
 
-// choose is the certificate for a ClientHello: of those with its name, or else with a wildcard for it, the first one
-// whose key the client knows. If none has the name, it is the first one of all.
+// choose returns the certificate for a ClientHello: of those with its name, or else with a wildcard for it, or else of
+// all, the first one whose key the client knows; the first one if it knows none.
 func (n *names) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	found := n.byName[name]
@@ -47,7 +44,10 @@ func (n *names) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		}
 	}
 	if len(found) == 0 {
-		return n.first, nil
+		found = n.all
+		unnamed := *hello
+		unnamed.ServerName = "" // or SupportsCertificate would ask for it
+		hello = &unnamed
 	}
 	for _, c := range found {
 		if len(found) == 1 || hello.SupportsCertificate(c) == nil {

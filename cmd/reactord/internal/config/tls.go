@@ -4,8 +4,8 @@ import "time"
 
 // ServerTLS is TLS with clients. Files are read anew by each reload, and by [Config.Watch] when they change.
 type ServerTLS struct {
-	// Certificates are the certificates. The one whose names match the SNI is used; the first one if none does. Empty
-	// (default): TLS does not end here.
+	// Certificates are the certificates. The one whose names match the SNI is used; the first one that the client
+	// can verify if none does. Empty (default): TLS does not end here.
 	Certificates []Certificate
 	// MinVersion is the least version: "1.0", "1.1", "1.2" (default) or "1.3".
 	MinVersion string
