@@ -193,7 +193,7 @@ func (c *conn) halfClosed() bool {
 // undelivered is the sides that would miss bytes if the connection ended now. They are told by a reset.
 func (c *conn) undelivered() (sides sideSet) {
 	for from := range c.pipes {
-		if c.pipes[from].inFlight() {
+		if c.pipes[from].inFlight() || c.speaksTLS(from) && c.secure.sides[from].framing.cut() {
 			sides |= 1 << (1 - from)
 		}
 	}

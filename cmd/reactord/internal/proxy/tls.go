@@ -40,6 +40,7 @@ type tlsSide struct {
 	shake    *handshake // nil: there is none in progress
 	early    []byte     // that came before the handshake began
 	received uint64     // bytes of the socket
+	framing  framing    // of what crypto/tls was given
 	side     uint8
 	state    tlsState
 	more     bool // crypto/tls may have bytes that it was not asked for
@@ -71,10 +72,13 @@ func (s *tlsSide) Read(p []byte) (int, error) {
 		return s.shake.read(p)
 	case len(s.early) != 0:
 		n := copy(p, s.early)
+		s.framing.took(p[:n])
 		s.early = s.early[n:]
 		return n, nil
 	case r != nil && len(r.in) != 0:
-		return r.pull(p), nil
+		n := r.pull(p)
+		s.framing.took(p[:n])
+		return n, nil
 	case s.fin:
 		s.cut = true
 		return 0, io.EOF

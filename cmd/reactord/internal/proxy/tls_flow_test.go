@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -274,3 +275,38 @@ func TestTLSEarlyData(t *testing.T) {
 }
 
 var _ duplex = (*tls.Conn)(nil)
+
+// A peer that stops in the middle of a record has said more than was delivered: the other side is reset when the
+// connection is idle for too long, and one that is told the end by EOF is not.
+func TestTLSCutRecordIsNoEnd(t *testing.T) {
+	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		for _, record := range []string{"", "\x17", "\x17\x03\x03\x01\x00", "\x17\x03\x03\x01\x00abc"} {
+			s := startTLS(t, kind, tlsMode{back: true}, tlsOptions{backend: Backend{IdleTimeout: 200 * time.Millisecond}})
+			c, served := s.pair()
+			write(t, served, "before")
+			expect(t, c, "before")
+			write(t, raw(served), record)
+			_, err := c.Read(make([]byte, 1))
+			if reset := errors.Is(err, syscall.ECONNRESET); reset != (record != "") {
+				t.Errorf("%q: %v", record, err)
+			}
+		}
+	})
+}
+
+func TestFraming(t *testing.T) {
+	b := []byte("\x16\x03\x01\x00\x02ab\x14\x03\x03\x00\x00\x17\x03\x03\x01\x01" + strings.Repeat("x", 257))
+	whole := map[int]bool{0: true, 7: true, 12: true, len(b): true}
+	for step := 1; step <= len(b); step++ {
+		var f framing
+		for n := 0; n < len(b); n += step {
+			if f.cut() == whole[n] {
+				t.Fatalf("after %d bytes, %d at a time: cut is %t", n, step, f.cut())
+			}
+			f.took(b[n:min(n+step, len(b))])
+		}
+		if f.cut() {
+			t.Errorf("%d at a time: cut in the end", step)
+		}
+	}
+}

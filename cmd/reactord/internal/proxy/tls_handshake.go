@@ -137,6 +137,7 @@ func (h *handshake) read(p []byte) (n int, err error) {
 		n, err = h.receive(p)
 	}
 	h.left -= n
+	h.side.framing.took(p[:n])
 	return n, err
 }
 
