@@ -41,6 +41,7 @@ var fields = []field{
 	{name: "tls_version", text: func(r *Record) string { return r.TLS.version() }},
 	{name: "tls_cipher", text: func(r *Record) string { return r.TLS.cipher() }},
 	{name: "tls_resumed", flag: func(r *Record) bool { return r.TLS.Resumed }},
+	{name: "tls_cause", text: func(r *Record) string { return r.TLSCause.String() }},
 	{name: "client_cn", text: func(r *Record) string { return r.ClientCN }},
 	{name: "opening_ms", took: func(r *Record) time.Duration { return r.Phases[Opening] }},
 	{name: "tls_ms", took: func(r *Record) time.Duration { return r.Phases[ClientTLS] }},

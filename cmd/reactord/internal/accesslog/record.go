@@ -3,6 +3,8 @@ package accesslog
 import (
 	"net/netip"
 	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
 )
 
 // Record is what is known of a connection, or of a UDP session. Its texts are not changed after Log.
@@ -25,6 +27,8 @@ type Record struct {
 	ALPN     string // that was agreed on
 	ClientCN string // the common name of the client's certificate
 	TLS      TLS    // with the client
+
+	TLSCause tlscause.Cause // why TLS has failed, with the client or with the server
 
 	Accepted, Ended time.Time // Ended is the time of the line
 

@@ -32,8 +32,8 @@ func newAccessLog() AccessLog { return AccessLog{Mode: 0o640, Format: "json", Qu
 // AccessLogFields are the fields that a line of the access log may have.
 var AccessLogFields = []string{
 	"time", "accepted", "id", "interim", "listener", "network", "route", "backend", "server", "server_address", "client",
-	"peer", "local", "sni", "alpn", "tls_version", "tls_cipher", "tls_resumed", "client_cn", "opening_ms", "tls_ms",
-	"queue_ms", "connect_ms", "server_tls_ms", "total_ms", "bytes_from_client", "bytes_from_server",
+	"peer", "local", "sni", "alpn", "tls_version", "tls_cipher", "tls_resumed", "tls_cause", "client_cn", "opening_ms",
+	"tls_ms", "queue_ms", "connect_ms", "server_tls_ms", "total_ms", "bytes_from_client", "bytes_from_server",
 	"datagrams_from_client", "datagrams_from_server", "attempts", "retries", "queue_position", "connections",
 	"listener_connections", "backend_connections", "server_connections", "by", "phase", "code", "why", "error",
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
@@ -318,6 +320,64 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 		line()
 		if n := testing.AllocsPerRun(100, line); n != 0 {
 			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
+// A line says why TLS has failed, with the client or with the server.
+func TestAccessLogTLSCause(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		ask := func(s *tlsSetup) { _, _ = s.visit(s.client) }
+		say := func(text string) func(*tlsSetup) {
+			return func(s *tlsSetup) {
+				c := s.dialRaw()
+				write(t, c, text)
+				_ = c.CloseWrite()
+				_, _ = io.Copy(io.Discard, c)
+			}
+		}
+		for name, test := range map[string]struct {
+			mode  tlsMode
+			o     tlsOptions
+			do    func(*tlsSetup)
+			phase string
+			cause any // nil: none
+		}{
+			"none":    {tlsMode{true, true}, tlsOptions{}, ask, "data", nil},
+			"not TLS": {tlsMode{front: true}, tlsOptions{}, say("GET / HTTP/1.1\r\n\r\n"), "tls", "not_tls"},
+			"closed":  {tlsMode{front: true}, tlsOptions{}, say("\x16"), "tls", "closed"},
+			"no certificate": {tlsMode{front: true}, tlsOptions{listener: func(l *config.ServerTLS, ca *certstest.Authority) {
+				l.ClientAuth, l.ClientCA = "require", ca.File
+			}}, ask, "tls", "no_certificate"},
+			"timeout": {tlsMode{front: true}, tlsOptions{listener: func(l *config.ServerTLS, _ *certstest.Authority) {
+				l.HandshakeTimeout = soon
+			}}, func(s *tlsSetup) {
+				c := s.dialRaw()
+				write(t, c, "\x16")
+				_, _ = io.Copy(io.Discard, c)
+			}, "tls", "timeout"},
+			"server untrusted": {tlsMode{true, true}, tlsOptions{servers: func(c *config.ClientTLS, _ *certstest.Authority) {
+				c.ServerName, c.CA = "proxy.test", certstest.New(t).File
+			}}, ask, "tls_server", "untrusted"},
+			"server's name": {tlsMode{true, true}, tlsOptions{servers: func(c *config.ClientTLS, _ *certstest.Authority) {
+				c.ServerName = "other.test"
+			}}, ask, "tls_server", "wrong_name"},
+		} {
+			s := startTLS(t, ring, test.mode, test.o)
+			s.echo()
+			next := *s.plan
+			next.AccessLog = config.AccessLog{Path: filepath.Join(t.TempDir(), "log"), Mode: 0o600}
+			change, err := s.p.prepareChange(&next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			change.Commit()
+			test.do(s)
+			line := logged(t, next.AccessLog.Path, 1)[0]
+			expectFields(t, line, map[string]any{"phase": test.phase, "tls_cause": test.cause})
+			if t.Failed() {
+				t.Fatal(name)
+			}
 		}
 	})
 }

@@ -143,7 +143,11 @@ func (d *dial) openSocket() error {
 func (d *dial) failed(err error) {
 	c, now := d.conn, d.conn.loop().Now()
 	d.err, d.fault = err, faultServer
-	c.log.failed(err)
+	if d.shaking {
+		c.log.failedTLS(err)
+	} else {
+		c.log.failed(err)
+	}
 	if noPort(err) && d.from != nil {
 		d.from.exhausted = now + int64(reactor.AcceptBackoff)
 	}

@@ -123,6 +123,7 @@ func (o *opening) expire() {
 	why := endOpeningTimeout
 	if o.stage == stageHandshake {
 		why = endClientTLSTimeout
+		o.conn.log.failedTLS(os.ErrDeadlineExceeded)
 	}
 	o.conn.close(why, bothSides)
 }
@@ -301,7 +302,12 @@ func (o *opening) refuse(err error) {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		why = r.why
 	}
-	c.log.failed(err)
+	switch why {
+	case endBadHello, endBadPreamble, endClientTLS, endClientTLSTimeout:
+		c.log.failedTLS(err)
+	default:
+		c.log.failed(err)
+	}
 	if l := c.listener; why != endOpeningClient && l.stats.logged.due(c.loop().Now()) {
 		c.worker().proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
 			zap.Stringer("client", c.clientAddr()), zap.Stringer("why", why), zap.Error(err))

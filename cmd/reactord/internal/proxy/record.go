@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
 )
 
 // record is what is noted of a connection for the access log while it is open. What is known at its end anyway is taken
@@ -13,10 +14,11 @@ import (
 type record struct {
 	peer     netip.AddrPort // of the client's socket
 	phases   [accesslog.PhaseCount]time.Duration
-	mark     int64 // when the phase in progress began
-	waits    int64 // when the connection joined the queue; 0: it is not in it
-	due      int64 // of the next interim line
-	err      error // why the last attempt, or a handshake, has failed; nil: it has not
+	mark     int64          // when the phase in progress began
+	waits    int64          // when the connection joined the queue; 0: it is not in it
+	due      int64          // of the next interim line
+	err      error          // why the last attempt, or a handshake, has failed; nil: it has not
+	cause    tlscause.Cause // of err, if TLS has failed
 	attempts int32
 	retries  int32
 	position int32 // connections that were in the queue before this one
@@ -81,14 +83,21 @@ func (r *record) retried() {
 func (r *record) connected(now int64) {
 	if r != nil {
 		r.phases[accesslog.Connect] = time.Duration(now-r.mark) - r.phases[accesslog.Queue]
-		r.mark, r.err = now, nil
+		r.mark, r.err, r.cause = now, nil, tlscause.None
 	}
 }
 
 // failed notes why an attempt or a handshake has failed.
 func (r *record) failed(err error) {
 	if r != nil {
-		r.err = err
+		r.err, r.cause = err, tlscause.None
+	}
+}
+
+// failedTLS notes why TLS with a side has failed.
+func (r *record) failedTLS(err error) {
+	if r != nil {
+		r.err, r.cause = err, tlscause.Of(err)
 	}
 }
 
@@ -152,7 +161,7 @@ func (c *conn) line(out *accesslog.Record) {
 		ID: c.id, Network: cmp.Or(l.shared.key.Network, "tcp"), Listener: l.name(), Client: c.clientAddr(), Peer: r.peer,
 		Accepted: now.Add(-total), Ended: now, Phases: r.phases, Total: total,
 		Bytes: [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes},
-		Err:   r.err, Attempts: int(r.attempts), Retries: int(r.retries), QueuedPos: int(r.position),
+		Err:   r.err, TLSCause: r.cause, Attempts: int(r.attempts), Retries: int(r.retries), QueuedPos: int(r.position),
 		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
 	}
 	if c.lane != nil {

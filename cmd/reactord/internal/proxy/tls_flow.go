@@ -292,7 +292,7 @@ func (c *conn) tlsFailed(why end, err error) {
 		entry.Write(c.names(), zap.Stringer("why", why), zap.Error(err))
 	}
 	c.why = why
-	c.log.failed(err)
+	c.log.failedTLS(err)
 	c.advance(phaseDraining)
 	c.restartIdleTimer()
 }

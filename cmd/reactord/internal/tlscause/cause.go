@@ -82,7 +82,7 @@ func Of(err error) Cause {
 		errors.Is(err, syscall.EPIPE):
 		return Closed
 	}
-	return ofText(err.Error())
+	return ofText(err)
 }
 
 // ofCertificate classifies errors of verification.
@@ -141,10 +141,12 @@ var texts = []struct {
 	{"tls: server sent certificate containing RSA key larger", TooCostly},
 }
 
-func ofText(text string) Cause {
-	for _, t := range texts {
-		if strings.HasPrefix(text, t.text) {
-			return t.Cause
+func ofText(err error) Cause {
+	for ; err != nil; err = errors.Unwrap(err) {
+		for _, t := range texts {
+			if strings.HasPrefix(err.Error(), t.text) {
+				return t.Cause
+			}
 		}
 	}
 	return Violation

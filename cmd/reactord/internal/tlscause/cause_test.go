@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -152,6 +153,15 @@ func TestOfErrors(t *testing.T) {
 	} {
 		if got := tlscause.Of(test.error); got != test.Cause {
 			t.Errorf("%v: %q, want %q", test.error, got, test.Cause)
+		}
+	}
+	manual, err := os.ReadFile("../../../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range tlscause.Names() {
+		if !strings.Contains(string(manual), "`"+name+"`") {
+			t.Errorf("docs/operating.md does not explain %s", name)
 		}
 	}
 	names := slices.Sorted(slices.Values(tlscause.Names()))
