@@ -123,6 +123,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		if conf.first.Config.XDS.Enabled() {
 			d.admin.SetUnready("starting: the control plane has not said anything yet")
 		}
+		d.admin.CheckReady(d.failingListeners)
 		d.admin.Serve(d.metricsHandler())
 	}
 	d.announce()

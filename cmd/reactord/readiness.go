@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,15 @@ func (d *daemon) endBySignal(name string) <-chan time.Time {
 	d.readiness.signaled.Store(true)
 	d.withdraw(drainNow)
 	return d.carryOut(withdrawal{who: "signal " + name}, nil)
+}
+
+// failingListeners returns what /readyz answers while listeners fail, or "".
+func (d *daemon) failingListeners() string {
+	names := d.proxy.FailingListeners()
+	if len(names) == 0 {
+		return ""
+	}
+	return "listeners fail, and are tried again: " + strings.Join(names, ", ")
 }
 
 // restore makes it ready again, unless it has stopped accepting.

@@ -16,6 +16,7 @@ import (
 type Server struct {
 	server
 	unready atomic.Pointer[string] // why; nil: it is ready
+	check   atomic.Pointer[func() string]
 }
 
 // Listen takes the address, in the form of [net.Listen], so that its errors are known early. Clients wait until
@@ -40,13 +41,28 @@ func (s *Server) SetReady() { s.unready.Store(nil) }
 // SetUnready makes it answer that they may not, and why.
 func (s *Server) SetUnready(why string) { s.unready.Store(&why) }
 
+// CheckReady has /readyz ask check whether new connections are accepted: it returns why not, or "". It is called from
+// any goroutine.
+func (s *Server) CheckReady(check func() string) { s.check.Store(&check) }
+
+// whyUnready returns why new connections may not be sent, or "".
+func (s *Server) whyUnready() string {
+	if why := s.unready.Load(); why != nil {
+		return *why
+	}
+	if check := s.check.Load(); check != nil {
+		return (*check)()
+	}
+	return ""
+}
+
 func (s *Server) routes(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if why := s.unready.Load(); why != nil {
-			answer(w, http.StatusServiceUnavailable, *why)
+		if why := s.whyUnready(); why != "" {
+			answer(w, http.StatusServiceUnavailable, why)
 			return
 		}
 		answer(w, http.StatusOK, "ready")

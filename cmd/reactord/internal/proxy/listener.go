@@ -333,6 +333,30 @@ func (l *listener) backOff(err error) {
 	l.acceptAfter(reactor.AcceptBackoff)
 }
 
+// failed notes that a socket of the listener has failed. It is tried again; everything else goes on.
+func (l *listener) failed(err error) {
+	l.stats.failing.Add(1)
+	l.worker.proxy.log.Error("listener failed: retrying", zap.String("listener", l.name()), zap.Int("loop", l.worker.index),
+		zap.Duration("backoff", reactor.AcceptBackoff), zap.Error(err))
+}
+
+// recovered notes that the socket works again.
+func (l *listener) recovered() {
+	l.stats.failing.Add(-1)
+	l.worker.proxy.log.Info("listener recovered", zap.String("listener", l.name()), zap.Int("loop", l.worker.index))
+}
+
+// FailingListeners returns the names of the listeners that fail on a loop, and are tried again. It may be called from
+// any goroutine.
+func (p *Proxy) FailingListeners() (names []string) {
+	for _, s := range p.table.Load().listeners {
+		if s.stats.failing.Load() != 0 {
+			names = append(names, s.settings.Load().Name)
+		}
+	}
+	return names
+}
+
 // stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the
 // listener would reset them. Unless another process has the same sockets, and serves the queues.
 func (l *listener) stop(handedOver bool) {

@@ -7,7 +7,6 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
 
@@ -62,11 +61,20 @@ type listenSocket struct {
 	fd       int
 	listener *listener
 	poll     reactor.PollManyOp
+	again    reactor.Timer // polls again after that has failed, or finds that it works
+	polls    bool
+	fails    bool // polling has failed, and is not known to work again
 	closing  reactor.CloseOp
 }
 
 func (s *listenSocket) start() {
 	s.Init(s.listener.worker.loop, s.fd)
+	s.again.Init(s)
+	s.arm()
+}
+
+func (s *listenSocket) arm() {
+	s.polls = true
 	s.PollMany(unix.POLLIN).Connect(&s.poll, s)
 	s.poll.Start()
 }
@@ -77,14 +85,30 @@ func (s *listenSocket) SetNext(uint32) { s.listener.queued() }
 // SetValue cannot happen: a poll that repeats does not end by itself.
 func (s *listenSocket) SetValue(struct{}) {}
 
-// SetError is called when the socket cannot be polled any more.
+// SetError is called when the socket cannot be polled any more. It is polled again after a back-off.
 func (s *listenSocket) SetError(err error) {
 	l := s.listener
+	s.polls = false
 	if l.state != listenerServing {
 		return
 	}
-	l.worker.proxy.log.Error("listener failed", zap.String("listener", l.name()), zap.Error(err))
-	l.worker.drain()
+	if !s.fails {
+		s.fails = true
+		l.failed(err)
+	}
+	l.worker.loop.SetTimer(&s.again, l.worker.loop.Now()+int64(reactor.AcceptBackoff))
+}
+
+// OnTimer polls again, and finds that it works if it has not failed a back-off later.
+func (s *listenSocket) OnTimer(int64) {
+	l := s.listener
+	if s.polls {
+		s.fails = false
+		l.recovered()
+		return
+	}
+	s.arm()
+	l.worker.loop.SetTimer(&s.again, l.worker.loop.Now()+int64(reactor.AcceptBackoff))
 }
 
 // SetStopped is called when the loop is stopping because another one has failed.
@@ -94,6 +118,10 @@ func (s *listenSocket) SetStopped() { s.listener.worker.close() }
 func (s *listenSocket) Env() sender.Env { return sender.EmptyEnv{} }
 
 func (s *listenSocket) close() {
+	s.listener.worker.loop.StopTimer(&s.again)
+	if s.fails {
+		s.listener.stats.failing.Add(-1)
+	}
 	s.Close().Connect(&s.closing, (*listenSocketClosed)(s))
 	s.closing.Start()
 }

@@ -39,6 +39,7 @@ type listenerStats struct {
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
 	throttled    atomic.Int64 // ns, in which limits on bytes held directions back
+	failing      atomic.Int32 // sockets that cannot be polled or received from
 	udpStats
 	logged logEvery // warnings about limits
 }

@@ -122,12 +122,11 @@ func (o *udpOwner) Count(t udp.Tally) {
 	}
 }
 
-// Failed is called when the socket cannot be received from.
-func (o *udpOwner) Failed(err error) {
-	l := (*listener)(o)
-	l.worker.proxy.log.Error("listener failed", zap.String("listener", l.name()), zap.Error(err))
-	l.worker.drain()
-}
+// Failed is called when a socket cannot be received from.
+func (o *udpOwner) Failed(err error) { (*listener)(o).failed(err) }
+
+// Recovered is called when the socket can be received from again.
+func (o *udpOwner) Recovered() { (*listener)(o).recovered() }
 
 // Closed is called when the listener has neither sessions nor sockets.
 func (o *udpOwner) Closed() { (*listener)(o).closed() }

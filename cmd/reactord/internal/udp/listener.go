@@ -92,7 +92,7 @@ func (l *Listener) HandOver() {
 	}
 	l.state, l.receives = handedOver, false
 	for _, s := range l.sockets {
-		s.stop.RequestStop()
+		s.stopReceiving()
 	}
 	l.closeIfDone()
 }

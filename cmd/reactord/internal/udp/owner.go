@@ -14,8 +14,10 @@ type Owner interface {
 	Admit(client, local netip.AddrPort) *Session
 	// Count adds up what has moved. It is called at most once in a turn of the loop.
 	Count(Tally)
-	// Failed says that a socket of the listener cannot receive any more.
+	// Failed says that a socket of the listener cannot receive. It is tried again after [reactor.AcceptBackoff].
 	Failed(error)
+	// Recovered says that it can again, or that it is closed.
+	Recovered()
 	// Closed is the last call: the listener has neither sessions nor sockets.
 	Closed()
 }

@@ -53,6 +53,8 @@ func (o *owner) Count(t udp.Tally) {
 	}
 }
 
+func (o *owner) Recovered() {}
+
 func (o *owner) Failed(err error) { o.m.Errorf("the listener has failed: %v", err) }
 
 func (o *owner) Closed() {

@@ -18,6 +18,8 @@ type socket struct {
 	fd       int
 	recv     reactor.RecvMsgManyOp
 	receives bool
+	again    reactor.Timer // receives again after that has failed, or finds that it works
+	fails    bool          // receiving has failed, and is not known to work again
 	stop     stop.Source
 	closing  reactor.CloseOp
 	many     bool // it has several addresses: control data says which one a datagram came to
@@ -53,6 +55,7 @@ func (l *Listener) Discard() {
 func (s *socket) start() {
 	l := s.listener
 	s.Init(l.Loop, s.fd)
+	s.again.Init(s)
 	if a := l.Address.Addr(); !a.IsValid() || a.IsUnspecified() {
 		s.many = s.SetPacketInfo(true) == nil
 	}
@@ -115,12 +118,42 @@ func (s *socket) granted() {
 // SetValue cannot happen: datagrams have no end.
 func (s *socket) SetValue(struct{}) { s.receives = false }
 
-// SetError is called when the socket cannot receive any more.
+// SetError is called when the socket cannot receive any more. It receives again after a back-off.
 func (s *socket) SetError(err error) {
+	l := s.listener
 	s.receives = false
-	if s.listener.receives {
-		s.listener.Owner.Failed(err)
+	if !l.receives {
+		return
 	}
+	if !s.fails {
+		s.fails = true
+		l.Owner.Failed(err)
+	}
+	l.Loop.SetTimer(&s.again, l.Loop.Now()+int64(reactor.AcceptBackoff))
+}
+
+// OnTimer receives again, and finds that it works if it has not failed a back-off later.
+func (s *socket) OnTimer(int64) {
+	if s.receives {
+		s.recovered()
+		return
+	}
+	s.receive()
+	s.listener.Loop.SetTimer(&s.again, s.listener.Loop.Now()+int64(reactor.AcceptBackoff))
+}
+
+func (s *socket) recovered() {
+	if s.fails {
+		s.fails = false
+		s.listener.Owner.Recovered()
+	}
+}
+
+// stopReceiving ends receiving, now or when it is tried again.
+func (s *socket) stopReceiving() {
+	s.listener.Loop.StopTimer(&s.again)
+	s.recovered()
+	s.stop.RequestStop()
 }
 
 // SetStopped is called when the listener has stopped receiving, or when the loop is stopping.
@@ -141,6 +174,8 @@ func (s *socket) StopToken() stop.Token { return s.stop.Token() }
 func (s *socket) Env() sender.Env { return s }
 
 func (s *socket) close() {
+	s.listener.Loop.StopTimer(&s.again)
+	s.recovered()
 	s.Close().Connect(&s.closing, (*socketClosed)(s))
 	s.closing.Start()
 }
