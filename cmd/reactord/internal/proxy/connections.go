@@ -287,8 +287,15 @@ func (k *walk) Run() {
 	k.end()
 }
 
-// Abandon ends the walk: the loop has ended, and its connections have.
-func (k *walk) Abandon(error) { k.end() }
+// Abandon ends the walk: the loop has ended, and its connections have. One that has not begun is abandoned on any
+// thread.
+func (k *walk) Abandon(error) {
+	if !k.begun {
+		k.done()
+		return
+	}
+	k.end()
+}
 
 func (k *walk) end() {
 	w := k.worker

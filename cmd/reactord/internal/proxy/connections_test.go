@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -222,4 +223,19 @@ func TestPagesOfConnections(t *testing.T) {
 			t.Errorf("%d connections to another address", n)
 		}
 	})
+}
+
+// Requests that come when the loops have ended disturb each other no more than those before.
+func TestConnectionsOfAProxyThatHasEnded(t *testing.T) {
+	p := start(t, reactor.Epoll, Backend{}, listen(t))
+	_ = p.Close()
+	var wg sync.WaitGroup
+	for range 8 { // the race detector looks at them
+		wg.Go(func() {
+			if all, err := p.Connections(context.Background(), Filter{}, 0); len(all) != 0 || err != nil {
+				t.Errorf("%v, %v", all, err)
+			}
+		})
+	}
+	wg.Wait()
 }

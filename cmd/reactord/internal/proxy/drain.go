@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -166,20 +167,30 @@ func (s *spread) begin(over time.Duration) {
 func (s *spread) round(over int64) {
 	w := s.worker
 	s.next, s.over, s.since = w.conns.First(), over, w.loop.Now()
-	s.due, s.done = int(w.open.Load()), 0
+	s.due, s.done = int(w.open.Load())-w.openSessions(), 0
 	s.arm()
+}
+
+// openSessions returns how many UDP sessions are open. They are among worker.open, and end by themselves.
+func (w *worker) openSessions() (n int) {
+	for _, l := range w.listeners {
+		if l.udp != nil {
+			n += l.udp.Sessions()
+		}
+	}
+	return n
 }
 
 // arm sets the timer to the turn of the next connection.
 func (s *spread) arm() {
-	at := s.since + s.over*int64(s.done+1)/int64(max(s.due, 1))
+	at := s.since + scale(s.over, s.done+1, max(s.due, 1))
 	s.worker.loop.SetTimer(&s.timer, max(at, s.worker.loop.Now()+spreadStep))
 }
 
 // OnTimer visits the connections whose turn has come. After a stall it catches up with few in each turn of the loop.
 func (s *spread) OnTimer(int64) {
 	w := s.worker
-	for n := int64(s.due) * (w.loop.Now() - s.since) / s.over; int64(s.done) < n && s.next != nil; {
+	for n := scale(int64(s.due), min(w.loop.Now()-s.since, s.over), s.over); int64(s.done) < n && s.next != nil; {
 		if s.done%walkTurn == walkTurn-1 {
 			n = 0
 		}
@@ -196,6 +207,14 @@ func (s *spread) OnTimer(int64) {
 	default:
 		s.arm()
 	}
+}
+
+// scale returns x·a/b, for numbers that are not negative and a result that is not much more than x: the product may be
+// greater than an int64.
+func scale[I int | int64](x int64, a, b I) int64 {
+	hi, lo := bits.Mul64(uint64(x), uint64(a))
+	q, _ := bits.Div64(hi, lo, uint64(b))
+	return int64(q)
 }
 
 func (s *spread) end() {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -144,4 +145,58 @@ func TestDrainPhases(t *testing.T) {
 			t.Errorf("a plan after the drain: %v", err)
 		}
 	})
+}
+
+// UDP sessions, which end by themselves, do not hurry the connections on.
+func TestDrainSpreadsBesideSessions(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		t.Parallel() // it waits
+		const conns, sessions, over = 10, 200, 2 * time.Second
+		ln, packets := listen(t), listenUDP(t, "127.0.0.1:0", "")
+		go greet(ln)
+		f := udpFixture(Backend{}, config.UDP{IdleTimeout: over}, packets.addr()).on(ring)
+		f.Loops = 1
+		f.addOther(ln)
+		f.Listeners = append(f.Listeners, Listener{Name: "tcp", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "other"})
+		p := f.run(t)
+		for range sessions {
+			ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
+		}
+		var all []net.Conn
+		for range conns {
+			c, err := net.Dial("tcp", p.Addrs()[1].String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			_ = c.SetDeadline(time.Now().Add(over + time.Minute))
+			if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, c)
+		}
+		time.Sleep(quietFor + 50*time.Millisecond) // now they are idle
+		began := time.Now()
+		go func() { _ = p.Drain(context.Background(), config.Drain{Spread: over, Timeout: over + time.Minute}) }()
+		for i, c := range all {
+			if _, err := io.Copy(io.Discard, c); err != nil {
+				t.Errorf("connection %d: %v", i, err)
+			}
+		}
+		if took := time.Since(began); took < over/2 {
+			t.Errorf("all connections ended within %v of a spread of %v", took, over)
+		}
+	})
+}
+
+func TestScale(t *testing.T) {
+	day := int64(24 * time.Hour)
+	for _, c := range []struct{ x, a, b, want int64 }{
+		{day, 1, 1, day}, {day, 3, 4, day / 4 * 3}, {day, 1 << 20, 1 << 20, day}, {1 << 20, day, day, 1 << 20},
+		{1 << 20, day / 2, day, 1 << 19}, {5, 0, 7, 0},
+	} {
+		if got := scale(c.x, c.a, c.b); got != c.want {
+			t.Errorf("%d·%d/%d = %d, want %d", c.x, c.a, c.b, got, c.want)
+		}
+	}
 }
