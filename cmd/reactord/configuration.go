@@ -74,7 +74,11 @@ func (c *configuration) load(ctx context.Context) (*plan.File, error) {
 	if err := readKeys(&f, c.warn); err != nil {
 		return nil, err
 	}
-	return &f, lookUp(ctx, &f)
+	if err := lookUp(ctx, &f); err != nil {
+		return nil, err
+	}
+	warnOfSharedAddresses(&f, c.warn)
+	return &f, nil
 }
 
 // lookUp looks up the names of a file.

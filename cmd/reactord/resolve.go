@@ -35,7 +35,28 @@ func settle(ctx context.Context, cfg *config.Config, placed placement, warn func
 	if err := lookUp(ctx, f); err != nil {
 		return nil, err
 	}
+	warnOfSharedAddresses(f, warn)
 	return plan.Merge(plan.Parts{File: f})
+}
+
+// warnOfSharedAddresses warns of names of servers that have the address of another server of their backend. warn may be
+// nil.
+func warnOfSharedAddresses(f *plan.File, warn func(string)) {
+	if warn == nil {
+		return
+	}
+	for _, b := range f.Config.Backends {
+		known := map[netip.AddrPort]string{}
+		for _, s := range b.Servers {
+			at, name := f.Address(s.Address), s.Address.HostPort()
+			if first, twice := known[at]; !twice {
+				known[at] = name
+			} else if first != name {
+				warn(fmt.Sprintf("servers %s and %s of backend %s have one address, %s: they are one server",
+					first, name, b.Name, at))
+			}
+		}
+	}
 }
 
 // addresses is the address of each host of a configuration. A host may be a name.

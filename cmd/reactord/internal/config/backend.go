@@ -85,7 +85,8 @@ type SendProxy struct {
 
 // Server is a server of a backend. In the file it is a mapping, or its address only.
 type Server struct {
-	// Address is where the server listens. A host name is looked up when the file is read.
+	// Address is where the server listens. A host name is looked up when the file is read. Names that have one address are
+	// one server: the one of the lowest priority, or the first. Its weight is its own.
 	Address Address
 	// Name identifies the server in logs and metrics. Default: HOST:PORT of the address.
 	Name string

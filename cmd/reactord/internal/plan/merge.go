@@ -251,9 +251,12 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
 			MaxConnections: c.MaxConnections, Plain: c.Plain, State: state, Origin: b.file.place(path),
 		}
-		if j, twice := b.byKey[s.Address]; twice {
-			b.value(path, serverPath(b.index, j), "server", "%q is %s, and so is another server of the backend",
-				c.Address.String(), s.Address)
+		if j, shared := b.byKey[s.Address]; shared {
+			// Names may have one address for a time, as after a failover in DNS. It keeps one share.
+			if s.before(&b.servers[j]) {
+				delete(b.byName, b.servers[j].Name)
+				b.servers[j], b.byName[s.Name] = s, j
+			}
 			continue
 		}
 		if j, twice := b.byName[s.Name]; twice {
@@ -262,6 +265,14 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 		}
 		b.add(s)
 	}
+}
+
+// before reports whether s gets connections before other, which has the same address.
+func (s *Server) before(other *Server) bool {
+	if s.Backup != other.Backup {
+		return other.Backup
+	}
+	return s.Priority < other.Priority
 }
 
 // hostName is a host if it is a name, and "" if it is an IP address.

@@ -75,6 +75,33 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// Names that have one address are one server: of the lowest priority, or the first.
+func TestMergeNamesOfOneAddress(t *testing.T) {
+	const listener = `listeners: [{name: web, address: "127.0.0.1:80", backend: app}]` + "\n"
+	const app = "backends:\n- name: app\n  servers: "
+	for _, test := range []struct{ servers, want string }{
+		{`["10.0.0.1:80", "ten.test:80"]`, "10.0.0.1:80"},
+		{`["ten.test:80", "10.0.0.1:80"]`, "ten.test:80"},
+		{`[{address: "x.test:80", backup: true}, "10.0.0.1:80", "ten.test:80"]`, "10.0.0.1:80"},
+		{`[{address: "ten.test:80", priority: 2}, {address: "10.0.0.1:80", priority: 1, name: b}]`, "b"},
+	} {
+		f := parsed(t, listener+app+test.servers)
+		f.Addresses = map[string]netip.Addr{}
+		for _, host := range []string{"127.0.0.1", "10.0.0.1"} {
+			f.Addresses[host] = netip.MustParseAddr(host)
+		}
+		f.Addresses["ten.test"], f.Addresses["x.test"] = f.Addresses["10.0.0.1"], f.Addresses["10.0.0.1"]
+		p, err := Merge(Parts{File: f})
+		if err != nil {
+			t.Errorf("%s: %v", test.servers, err)
+			continue
+		}
+		if s := p.Backend("app").Servers; len(s) != 1 || s[0].Name != test.want || s[0].Weight != 1 {
+			t.Errorf("%s: %+v, want the server %s", test.servers, s, test.want)
+		}
+	}
+}
+
 // A plan is refused with the places of everything that is wrong.
 func TestMergeRefuses(t *testing.T) {
 	const listener = `listeners: [{name: web, address: "127.0.0.1:80", backend: app}]` + "\n"
@@ -84,8 +111,6 @@ func TestMergeRefuses(t *testing.T) {
 		found      []Server
 		want       string
 	}{
-		{"one address twice", listener + app + `["10.0.0.1:80", "ten.test:80"]`, nil,
-			`f:5:28: server "tcp://ten.test:80" is 10.0.0.1:80, and so is another server of the backend; see f:5:13`},
 		{"servers that are none", listener + app + `["10.0.0.1:80"]`, []Server{
 			server("0.0.0.0:80", ""), server("10.0.0.2:0", ""), {Origin: "dns a.test"},
 			{Address: netip.MustParseAddrPort("10.0.0.3:80"), Weight: 1001, Origin: "dns a.test"},
