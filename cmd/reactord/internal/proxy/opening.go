@@ -201,7 +201,7 @@ func (o *opening) header() error {
 	case errors.Is(err, proxyproto.ErrIncomplete):
 		return errMore
 	case errors.Is(err, proxyproto.ErrNoHeader) && o.settings.ProxyProtocol.Optional:
-		return o.noHeader()
+		return o.checkClient()
 	case err != nil:
 		return &refusal{endBadHeader, err}
 	}
@@ -211,23 +211,26 @@ func (o *opening) header() error {
 		id.TLVs = append([]byte(nil), h.TLVs...)
 	}
 	c.early = c.early[n:]
-	if a := h.Source.Addr(); a.IsValid() && !o.settings.allowed(a) {
+	return o.checkClient()
+}
+
+// checkClient applies allow and deny to the client: to the address of the PROXY header, or else to that of the socket.
+func (o *opening) checkClient() error {
+	c := o.conn
+	a := c.clientAddr().Addr()
+	switch {
+	case !a.IsValid() || o.settings.allowed(a): // without an address it came by a unix socket
+		return nil
+	case c.known != nil && c.known.Source.IsValid():
 		return &refusal{endDenied, errDenied}
 	}
-	return nil
+	return &refusal{endDenied, errPeerDenied}
 }
 
-var errDenied = errors.New("the client that the PROXY header names is not allowed")
-
-// noHeader continues with a connection that has no header, and needs none.
-func (o *opening) noHeader() error {
-	if a := o.conn.peerAddr().Addr(); a.IsValid() && !o.settings.allowed(a) {
-		return &refusal{endDenied, errPeerDenied}
-	}
-	return nil
-}
-
-var errPeerDenied = errors.New("the client, who has sent no PROXY header, is not allowed")
+var (
+	errDenied     = errors.New("the client that the PROXY header names is not allowed")
+	errPeerDenied = errors.New("the client, whose address no PROXY header names, is not allowed")
+)
 
 // hello reads the ClientHello if there are routes by what is in it. It is left in the early bytes.
 func (o *opening) hello() error {

@@ -394,6 +394,31 @@ func TestPROXYHeaderWithoutAddress(t *testing.T) {
 	})
 }
 
+// allow and deny count for the address of the socket if the header tells none: UNKNOWN, LOCAL, or UNSPEC.
+func TestPROXYHeaderWithoutAddressIsNoWayAround(t *testing.T) {
+	unspec := proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: true})
+	unspec[12] |= 1 // PROXY instead of LOCAL
+	headers := []string{
+		"PROXY UNKNOWN\r\n", "PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n", string(unspec),
+		string(proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: true})),
+	}
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		ln := listen(t)
+		for _, lists := range []func(*plan.Listener){
+			func(l *plan.Listener) { l.Deny = prefixes("127.0.0.0/8") },
+			func(l *plan.Listener) { l.Allow = prefixes("10.9.9.9/32") },
+		} {
+			p := startAs(t, ring, func(l *plan.Listener) { trusting(l); lists(l) }, nil, ln)
+			for _, header := range headers {
+				c := dialProxy(t, p)
+				write(t, c, header+"hello")
+				expectReset(t, c)
+			}
+			expectEnd(t, p, endDenied)
+		}
+	})
+}
+
 // An optional PROXY header counts if it comes; otherwise the first bytes are the client's, however they are cut, even
 // if they begin nearly as a header.
 func TestOptionalPROXYHeader(t *testing.T) {
