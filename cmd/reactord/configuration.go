@@ -71,6 +71,7 @@ func (c *configuration) load(ctx context.Context) (*plan.File, error) {
 		}
 		f = *now
 	}
+	f.Own = c.identity.ownAddresses()
 	if err := readKeys(&f, c.warn); err != nil {
 		return nil, err
 	}

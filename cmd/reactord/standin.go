@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"sort"
@@ -9,8 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/bootstrap"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/dropin"
 	"github.com/reactord/reactord/metrics"
 	"go.uber.org/zap"
@@ -206,4 +209,21 @@ func (p envoyProcess) Restore(who string) error {
 // Drain makes the process end.
 func (p envoyProcess) Drain(who string) error {
 	return p.daemon.request(withdrawal{who: who, kind: drainNow})
+}
+
+// ownAddresses returns where the process answers as an Envoy of this bootstrap would.
+func (i *identity) ownAddresses() (all []plan.OwnAddress) {
+	if i.bootstrap == nil {
+		return nil
+	}
+	add := func(name string, a bootstrap.Address) {
+		if at, err := net.ResolveTCPAddr(a.Network, a.Address); err == nil { // not of a unix socket
+			all = append(all, plan.OwnAddress{Name: name, At: at.AddrPort()})
+		}
+	}
+	add("the admin API in Envoy's place", i.bootstrap.Admin)
+	for _, l := range i.bootstrap.Listeners {
+		add("listener "+l.Name+" of the bootstrap", l.Address)
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/netip"
 	"reflect"
 	"slices"
 
@@ -24,6 +25,8 @@ type Control struct {
 	RouteKeys map[string][]*certs.Server
 	// Keys is what the TLS settings of Backends hold, by name.
 	Keys map[string]*certs.Client
+	// Ready is where the process itself answers whether it is ready.
+	Ready []netip.AddrPort
 	// Origin is who says it, for people: "xds SERVER".
 	Origin string
 
@@ -95,7 +98,7 @@ func (c *Control) sources() map[Source]bool {
 // changed is the names of the backends whose servers differ from those of was, if nothing else does.
 func (c *Control) changed(was *Control) (backends []string, only bool) {
 	if c == nil || was == nil || c.Origin != was.Origin || !same(c.Listeners, was.Listeners) ||
-		!same(c.Backends, was.Backends) || !c.sameKeys(was) {
+		!same(c.Backends, was.Backends) || !same(c.Ready, was.Ready) || !c.sameKeys(was) {
 		return nil, false
 	}
 	for i := range c.Backends {

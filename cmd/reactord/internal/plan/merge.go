@@ -50,6 +50,7 @@ func merge(parts *Parts, before *Plan, unchanged func(backend string) bool) (*Pl
 	if err := m.joined(); err != nil {
 		return nil, err
 	}
+	m.ownServers()
 	m.selfProxying()
 	if err := m.joined(); err != nil {
 		return nil, err

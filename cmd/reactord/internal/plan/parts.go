@@ -57,6 +57,8 @@ type File struct {
 	Clients map[string]*certs.Client
 	// RouteServers are those of the routes of listeners: see [Listener.RouteKeys].
 	RouteServers map[string][]*certs.Server
+	// Own is where the process answers besides the metrics and the admin API of Config.
+	Own []OwnAddress
 	// Errors makes an error of problems of Config: it says in which place of the file, or in which flag, each
 	// problem is.
 	Errors func([]config.Problem) error

@@ -55,7 +55,8 @@ func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 		for j := range b.Servers {
 			s := &b.Servers[j]
 			for _, l := range ports[s.Address.Port()] {
-				if local.reaches(s.Address.Addr(), &m.plan.Listeners[l]) {
+				to := &m.plan.Listeners[l]
+				if local.reaches(s.Address.Addr(), to.Bind.Addr(), to.Socket.IPv6Only) {
 					hops[b.Name()] = append(hops[b.Name()], hop{b.Name(), s, l})
 				}
 			}
@@ -105,30 +106,44 @@ func (l *Listener) leadsTo() []string {
 func (m *merger) leadsBack(h *hop, l *Listener) {
 	const endless = "its connections would be proxied in an endless loop"
 	c := m.file.Config
+	named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return l.of(&c) })
+	if path, written := m.fileServer(h.backend, h.server); path != "" {
+		m.value(path, listenerPath(named), "server", "%q leads back to the listener: %s", written, endless)
+		return
+	}
+	err := &ServerError{
+		h.server.Origin, fmt.Sprintf("%s leads back to listener %s: %s", h.server.Address, l.Name, endless),
+	}
+	if named >= len(m.whole.file.Config.Listeners) {
+		m.errs = append(m.errs, &ControlError{Listener: c.Listeners[named].Name, Err: err})
+		return
+	}
+	m.refuseFound(h.backend, err)
+}
+
+// fileServer returns the path and the text of a server of the file; they are empty if it was discovered.
+func (m *merger) fileServer(backend string, s *Server) (path, written string) {
+	c := m.file.Config
 	for i := range c.Backends {
-		if c.Backends[i].Name != h.backend {
+		if c.Backends[i].Name != backend {
 			continue
 		}
-		for j, s := range c.Backends[i].Servers {
-			if m.file.Address(s.Address) == h.server.Address {
-				named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return l.of(&c) })
-				m.value(serverPath(i, j), listenerPath(named), "server", "%q leads back to the listener: %s",
-					s.Address.String(), endless)
-				return
+		for j, of := range c.Backends[i].Servers {
+			if m.file.Address(of.Address) == s.Address {
+				return serverPath(i, j), of.Address.String()
 			}
 		}
 	}
-	var err error = &ServerError{
-		h.server.Origin, fmt.Sprintf("%s leads back to listener %s: %s", h.server.Address, l.Name, endless),
+	return "", ""
+}
+
+// refuseFound adds the problem of a discovered server, or of one of the control plane.
+func (m *merger) refuseFound(backend string, err *ServerError) {
+	if m.whole.file.has(backend) {
+		m.errs = append(m.errs, err)
+		return
 	}
-	own := m.whole.file.Config
-	switch i := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return l.of(&c) }); {
-	case i >= len(own.Listeners):
-		err = &ControlError{Listener: c.Listeners[i].Name, Err: err}
-	case !slices.ContainsFunc(own.Backends, func(b config.Backend) bool { return b.Name == h.backend }):
-		err = &ControlError{Backend: h.backend, Err: err}
-	}
-	m.errs = append(m.errs, err)
+	m.errs = append(m.errs, &ControlError{Backend: backend, Err: err})
 }
 
 // of reports whether l is a listener of these settings, or one of its range.
@@ -144,13 +159,13 @@ func serverPath(backend, server int) string {
 // localAddresses is the addresses of the interfaces, as far as they can be read. They are read when they are needed.
 type localAddresses map[netip.Addr]bool
 
-// reaches reports whether connections to an address arrive at a listener on this machine.
-func (a *localAddresses) reaches(to netip.Addr, l *Listener) bool {
-	to, at := to.Unmap(), l.Bind.Addr().Unmap()
+// reaches reports whether connections to an address arrive at a socket of this machine that is bound to at.
+func (a *localAddresses) reaches(to, at netip.Addr, ipv6Only bool) bool {
+	to, at = to.Unmap(), at.Unmap()
 	if !at.IsUnspecified() {
 		return inNumbers(to) == inNumbers(at)
 	}
-	return (to.IsLoopback() || a.has(to.WithZone(""))) && covers(at, l.Socket.IPv6Only, to)
+	return (to.IsLoopback() || a.has(to.WithZone(""))) && covers(at, ipv6Only, to)
 }
 
 func (a *localAddresses) has(ip netip.Addr) bool {

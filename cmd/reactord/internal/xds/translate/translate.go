@@ -111,6 +111,7 @@ type listening struct {
 // listener adds the listeners that a listener becomes: one for each of its addresses.
 func (b *builder) listener(name string, l *Listener) error {
 	if l.ready != nil {
+		b.control.Ready = append(b.control.Ready, l.ready.address)
 		return nil
 	}
 	if err := b.free(l); err != nil {

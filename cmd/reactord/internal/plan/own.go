@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// OwnAddress is an address on which the daemon answers questions about itself, or takes orders.
+type OwnAddress struct {
+	Name string // for people
+	At   netip.AddrPort
+}
+
+// ownServers finds servers that are the daemon itself: by one of them, clients of a listener would reach the admin API
+// or the metrics, with the rights that a local process has.
+func (m *merger) ownServers() {
+	own := m.own()
+	if len(own) == 0 {
+		return
+	}
+	var local localAddresses
+	for i := range m.plan.Backends {
+		b := &m.plan.Backends[i]
+		if m.unchanged != nil && m.unchanged(b.Name()) {
+			continue
+		}
+		for j := range b.Servers {
+			s := &b.Servers[j]
+			for _, a := range own[s.Address.Port()] {
+				if local.reaches(s.Address.Addr(), a.At.Addr(), false) {
+					m.refuseOwn(b.Name(), s, &a)
+					break
+				}
+			}
+		}
+	}
+}
+
+// refuseOwn adds the problem of a server that is the daemon itself.
+func (m *merger) refuseOwn(backend string, s *Server, a *ownAddress) {
+	text := fmt.Sprintf("is %s of this process: its clients would have the rights of this machine", a.Name)
+	if path, written := m.fileServer(backend, s); path != "" {
+		m.value(path, a.path, "server", "%q %s", written, text)
+		return
+	}
+	m.refuseFound(backend, &ServerError{s.Origin, fmt.Sprintf("%s %s", s.Address, text)})
+}
+
+// ownAddress is an [OwnAddress] with the path of its setting, or "".
+type ownAddress struct {
+	OwnAddress
+	path string
+}
+
+// own returns the addresses of the process itself by port. net.Listen listens on both families for 0.0.0.0, too.
+func (m *merger) own() map[uint16][]ownAddress {
+	all := map[uint16][]ownAddress{}
+	add := func(name, path string, at netip.AddrPort) {
+		ip := at.Addr().Unmap()
+		if ip.IsUnspecified() {
+			ip = netip.IPv6Unspecified()
+		}
+		if at.Port() != 0 && ip.IsValid() {
+			one := ownAddress{OwnAddress{name, netip.AddrPortFrom(ip, at.Port())}, path}
+			all[at.Port()] = append(all[at.Port()], one)
+		}
+	}
+	c := m.file.Config
+	if at := c.Metrics.Address; !at.IsZero() {
+		add("the address of the metrics", "metrics.address", m.file.Address(at))
+	}
+	if rest, ok := strings.CutPrefix(c.Admin.Address, "tcp://"); ok {
+		if at, err := config.ParseAddress(rest); err == nil {
+			ip, err := netip.ParseAddr(at.Host)
+			if err != nil { // it is localhost
+				ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+			}
+			add("the admin API", "admin.address", netip.AddrPortFrom(ip, at.Port))
+		}
+	}
+	for _, a := range m.file.Own {
+		add(a.Name, "", a.At)
+	}
+	if m.parts.Control != nil {
+		for _, at := range m.parts.Control.Ready {
+			add("a listener for readiness", "", at)
+		}
+	}
+	return all
+}

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// ownParts has a process with an admin API at 127.0.0.1:91, metrics at 0.0.0.0:92, and the admin server of a bootstrap
+// at [::1]:93.
+func ownParts(t *testing.T, servers string) Parts {
+	t.Helper()
+	c, source, err := config.Parse("f", []byte("admin: {address: 'tcp://localhost:91'}\nmetrics: '0.0.0.0:92'\n"+
+		"listeners: [{name: l, address: '127.0.0.9:80', backend: b}]\n"+
+		"backends: [{name: b, servers: ["+servers+"], files: [{path: /f}]}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Parts{File: &File{
+		Config: c, Errors: source.Errors,
+		Own: []OwnAddress{{"the admin API in Envoy's place", netip.MustParseAddrPort("[::1]:93")}},
+	}}
+}
+
+// A server that is the process itself is refused, whichever source names it and however its address is written.
+func TestOwnAddressesAreNoServers(t *testing.T) {
+	for at, want := range map[string]string{
+		"127.0.0.1:91":          "is the admin API of this process",
+		"[::ffff:127.0.0.1]:91": "is the admin API of this process",
+		"127.0.0.1:92":          "is the address of the metrics of this process",
+		"127.0.0.7:92":          "is the address of the metrics of this process",
+		"[::1]:92":              "is the address of the metrics of this process",
+		"[::1]:93":              "is the admin API in Envoy's place of this process",
+		"127.0.0.1:93":          "",
+		"127.0.0.1:94":          "",
+		"192.0.2.1:91":          "",
+		"192.0.2.1:92":          "",
+	} {
+		check := func(kind string, err error) {
+			t.Helper()
+			if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s in %s: %v, want %q", at, kind, err, want)
+			}
+		}
+		server := Server{Address: netip.MustParseAddrPort(at), Weight: 1, Origin: "found"}
+		_, err := Merge(ownParts(t, "'"+at+"'"))
+		check("the file", err)
+		parts := ownParts(t, "")
+		parts.Discovered = map[Source][]Server{Sources(&parts.File.Config.Backends[0])[0]: {server}}
+		_, err = Merge(parts)
+		check("a file of discovery", err)
+		parts = ownParts(t, "")
+		parts.Control = someControl([]string{at}, "127.0.0.9:81")
+		_, err = Merge(parts)
+		check("the answer of a control plane", err)
+		if items, rest := ControlErrors(err); err != nil && (len(items) != 1 || rest != nil || items[0].Backend == "") {
+			t.Errorf("%s: the fault is not that of a backend: %v", at, err)
+		}
+	}
+}
+
+// So is one that a control plane's platform asks whether the process is ready.
+func TestReadyListenersAreNoServers(t *testing.T) {
+	parts := ownParts(t, "")
+	parts.Control = someControl([]string{"127.0.0.1:95"}, "127.0.0.9:81")
+	if _, err := Merge(parts); err != nil {
+		t.Fatal(err)
+	}
+	parts.Control.Ready = []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:95")}
+	parts.made = nil
+	if _, err := Merge(parts); err == nil || !strings.Contains(err.Error(), "a listener for readiness of this process") {
+		t.Errorf("%v", err)
+	}
+}
