@@ -99,10 +99,13 @@ func (f *File) locked(do func(path string) error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it is gone with its directory
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission): // nor can the file have been replaced by this user
+	case err != nil:
 		return err
+	default:
+		defer unlock()
 	}
-	defer unlock()
 	if !f.same() {
 		return nil
 	}

@@ -81,6 +81,34 @@ func TestOneOfMany(t *testing.T) {
 	}
 }
 
+// A user who can only read the directory cannot keep others from it, by whatever lock.
+func TestReadersHoldNoLock(t *testing.T) {
+	at := path(t)
+	dir, err := os.Open(filepath.Dir(at)) // as every user can, with its usual permissions
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	if err := mustListen(t, at).Remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The lock of a process that was killed meanwhile is taken over.
+func TestLockThatWasLeft(t *testing.T) {
+	at := path(t)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(at), lockName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustListen(t, at)
+	if names, _ := filepath.Glob(filepath.Dir(at) + "/.*"); len(names) != 0 {
+		t.Errorf("files left: %v", names)
+	}
+}
+
 func TestAbstractName(t *testing.T) {
 	name := "@reactord-test-" + filepath.Base(filepath.Dir(path(t)))
 	if f := mustListen(t, name); f != nil {
