@@ -42,7 +42,8 @@ func moveProgram(t *testing.T, home string) {
 	t.Cleanup(func() { reactord = before })
 }
 
-// expectAccount expects all threads of a process to be of the user, and to have only one capability.
+// expectAccount expects all threads of a process to be of the user, and to have only one capability, and the process
+// not to be dumpable.
 func expectAccount(t *testing.T, pid int) {
 	t.Helper()
 	const bindService = "0000000000000400"
@@ -70,10 +71,10 @@ func expectAccount(t *testing.T, pid int) {
 			}
 		}
 	}
-	// Its own user may examine it: else the directory would be root's.
+	// Other processes of its user cannot read its memory: the file is root's.
 	var st unix.Stat_t
-	if err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &st); err != nil || st.Uid != daemonID {
-		t.Errorf("/proc/%d is of user %d, %v", pid, st.Uid, err)
+	if err := unix.Stat(fmt.Sprintf("/proc/%d/mem", pid), &st); err != nil || st.Uid != 0 {
+		t.Errorf("/proc/%d/mem is of user %d, %v", pid, st.Uid, err)
 	}
 }
 

@@ -67,6 +67,11 @@ func run(conf *configuration, kin *lineage, started func(*daemon)) error {
 	if err := account.Check(cfg.User, cfg.Group); err != nil {
 		return err
 	}
+	if cfg.User != "" {
+		if err := account.Conceal(); err != nil {
+			return err
+		}
+	}
 	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return err

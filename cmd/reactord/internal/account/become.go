@@ -62,6 +62,12 @@ func Check(name, group string) error {
 	return nil
 }
 
+// Conceal keeps the memory of the process, with the keys of its certificates, from other processes of its user and out
+// of core dumps. execve(2) undoes that.
+func Conceal() error {
+	return os.NewSyscallError("prctl(PR_SET_DUMPABLE)", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
+}
+
 // drop changes the identity of the process, and the capabilities of the thread.
 func (to ids) drop() error {
 	keep, err := hasKept()
