@@ -75,7 +75,7 @@ func mallocsOver(t *testing.T, socket string) func() float64 {
 	field := regexp.MustCompile(`(?m)^# Mallocs = (\d+)$`)
 	return func() float64 {
 		t.Helper()
-		answer, err := client.Get("http://reactord/v1/profiles/heap?debug=1")
+		answer, err := client.Post("http://reactord/v1/profiles/heap?debug=1", "", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

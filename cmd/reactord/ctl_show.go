@@ -363,7 +363,7 @@ func (p ctlProfile) Run(c *ctl) error {
 	if p.Text {
 		q.Debug = 1
 	}
-	answer, err := admin.Open(ctx, c.client, admin.GetProfile, q)
+	answer, err := admin.Open(ctx, c.client, admin.PostProfile, q)
 	if err != nil {
 		return err
 	}

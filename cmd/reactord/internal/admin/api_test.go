@@ -189,11 +189,12 @@ var requests = []struct {
 	{"GET", "/v1/loops", "", 200, `{"loops":[],"slow_turns":[]}`},
 	{"GET", "/v1/loops/in-flight", "", 200, ""},
 	{"GET", "/v1/profiles", "", 200, `"name":"heap"`},
-	{"GET", "/v1/profiles/goroutine?debug=1", "", 200, "goroutine profile:"},
-	{"GET", "/v1/profiles/none", "", 404, "profile"},
-	{"GET", "/v1/profiles/cpu?seconds=301", "", 400, "at most 300"},
-	{"GET", "/v1/profiles/cpu?seconds=10ms", "", 200, ""},
-	{"GET", "/v1/profiles/trace?seconds=10ms", "", 200, ""},
+	{"POST", "/v1/profiles/goroutine?debug=1", "", 200, "goroutine profile:"},
+	{"GET", "/v1/profiles/cpu", "", 405, "use POST"},
+	{"POST", "/v1/profiles/none", "", 404, "profile"},
+	{"POST", "/v1/profiles/cpu?seconds=301", "", 400, "at most 300"},
+	{"POST", "/v1/profiles/cpu?seconds=10ms", "", 200, ""},
+	{"POST", "/v1/profiles/trace?seconds=10ms", "", 200, ""},
 	{"GET", "/v1/discovery", "", 200, `"last_error":"no answer"`},
 	{"GET", "/v1/openapi.json", "", 200, `"openapi": "3.1.0"`},
 	{"GET", "/v1/nothing", "", 404, "/v1/openapi.json lists all"},
@@ -481,7 +482,7 @@ func TestCloseEndsProfile(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		for {
-			_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Length: 5 * time.Minute})
+			_, _, err := admin.PostProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Length: 5 * time.Minute})
 			if !conflicts(err) { // with the attempts below
 				done <- err
 				return
@@ -489,7 +490,7 @@ func TestCloseEndsProfile(t *testing.T) {
 		}
 	}()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Length: time.Millisecond})
+		_, _, err := admin.PostProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Length: time.Millisecond})
 		if conflicts(err) {
 			break // it is being recorded
 		}

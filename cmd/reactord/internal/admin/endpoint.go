@@ -67,8 +67,8 @@ var (
 		0, "text/plain; charset=utf-8"}
 	ListProfiles = Endpoint[None, Profiles]{http.MethodGet, "/v1/profiles", "listProfiles",
 		"The profiles of the process.", 0, ""}
-	GetProfile = Endpoint[ProfileQuery, Raw]{http.MethodGet, "/v1/profiles/{name}", "getProfile",
-		"A profile of the process, for go tool pprof; trace is for go tool trace.", 0, "application/octet-stream"}
+	PostProfile = Endpoint[ProfileQuery, Raw]{http.MethodPost, "/v1/profiles/{name}", "recordProfile",
+		"Record a profile of the process, for go tool pprof; trace is for go tool trace.", 0, "application/octet-stream"}
 	ListDiscovery = Endpoint[None, Discovery]{http.MethodGet, "/v1/discovery", "listDiscovery",
 		"The sources of discovery.", 0, ""}
 	GetXDS = Endpoint[None, XDS]{http.MethodGet, "/v1/xds", "getXDS",

@@ -39,7 +39,7 @@ func (a *API) profiles(context.Context, *None) (Profiles, error) {
 
 // profile writes the profile while it is made: a trace may be large.
 func (a *API) profile(w http.ResponseWriter, r *http.Request, q *ProfileQuery) error {
-	w.Header().Set("Content-Type", GetProfile.Media)
+	w.Header().Set("Content-Type", PostProfile.Media)
 	w.Header().Set("Cache-Control", "no-store")
 	if q.Length > maxRecording {
 		return problem(http.StatusBadRequest, fmt.Sprintf("seconds is at most %v", maxRecording.Seconds()))

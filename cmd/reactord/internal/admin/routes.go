@@ -51,7 +51,7 @@ func routes() []route {
 		bind(ListLoops, (*API).loops),
 		raw(GetInFlight, (*API).inFlight),
 		bind(ListProfiles, (*API).profiles),
-		raw(GetProfile, (*API).profile),
+		raw(PostProfile, (*API).profile),
 		bind(ListDiscovery, (*API).discovery),
 		bind(GetXDS, (*API).xds),
 		raw(GetOpenAPI, (*API).serveOpenAPI),
