@@ -3,7 +3,9 @@ package dropin
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -74,6 +76,8 @@ func Handler(p Process, metrics http.Handler) http.Handler {
 		path := "/" + strings.Trim(r.URL.Path, "/")
 		e, ok := all[path]
 		switch {
+		case !trustsHost(r):
+			text(w, http.StatusForbidden, "the host of a request is an IP address or localhost\n")
 		case path == "/" || path == "/help":
 			text(w, http.StatusOK, help(all))
 		case !ok:
@@ -88,6 +92,23 @@ func Handler(p Process, metrics http.Handler) http.Handler {
 			e.serve(w, r)
 		}
 	}))
+}
+
+// trustsHost reports whether no page of another site can have made a request through its reader's browser: the name of
+// a site may be given any address, also that of this process. To readiness and metrics on an address that other
+// machines reach, clients come by names; changes are asked for by address.
+func trustsHost(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = strings.Trim(r.Host, "[]")
+	}
+	_, err = netip.ParseAddr(host)
+	switch at := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case *net.TCPAddr:
+		return err == nil || host == "localhost" || r.Method != http.MethodPost && !at.IP.IsLoopback()
+	default: // a browser reaches a unix socket through ssh only, and names of sites have a dot
+		return err == nil || !strings.Contains(host, ".")
+	}
 }
 
 // order is that of the help.

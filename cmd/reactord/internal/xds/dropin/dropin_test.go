@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,7 +110,9 @@ func get(t *testing.T, method, url string, headers ...string) answer {
 		t.Fatal(err)
 	}
 	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+		if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	response, err := client.Do(r)
@@ -129,6 +132,35 @@ func TestBrowsersFromOtherSitesChangeNothing(t *testing.T) {
 	if a := ask(t, Handler(p, metrics), "POST", "/quitquitquit", "Sec-Fetch-Site", "cross-site"); a.status != 403 ||
 		p.asked != nil {
 		t.Errorf("%+v, asked %q", a, p.asked)
+	}
+}
+
+// A site whose name was given the address of this process changes nothing, and reads nothing on loopback.
+func TestReboundNamesAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		method, path, host string
+		status             int
+	}{
+		{"POST", "/quitquitquit", "rebound.example:7900", 403},
+		{"GET", "/stats", "rebound.example:7900", 403},
+		{"GET", "/ready", "rebound.example", 403},
+		{"POST", "/healthcheck/fail", "localhost:7900", 200},
+		{"POST", "/healthcheck/fail", "127.0.0.1", 200},
+		{"GET", "/ready", "[::1]:7900", 200},
+		{"GET", "/ready", "[::1]", 200},
+	} {
+		p := &process{state: Live}
+		a := ask(t, Handler(p, metrics), c.method, c.path, "Host", c.host, "Sec-Fetch-Site", "same-origin")
+		if a.status != c.status || (p.asked != nil) != (c.method == "POST" && c.status == 200) {
+			t.Errorf("%s %s of %s: %+v, asked %q", c.method, c.path, c.host, a, p.asked)
+		}
+	}
+	for method, want := range map[string]bool{"GET": true, "POST": false} { // where other machines reach it
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey,
+			&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7900}), method, "http://envoy.example/ready", http.NoBody)
+		if trustsHost(r) != want {
+			t.Errorf("%s by name is trusted: %t", method, !want)
+		}
 	}
 }
 
