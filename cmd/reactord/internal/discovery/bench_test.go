@@ -16,7 +16,7 @@ func BenchmarkGroups(b *testing.B) {
 	json.WriteString("]")
 	for _, test := range []struct {
 		name, text string
-		read       func([]byte) (value, error)
+		read       reader
 	}{{"json", json.String(), parseJSON}, {"yaml", yaml.String(), parseYAML}} {
 		b.Run(test.name, func(b *testing.B) {
 			for b.Loop() {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -162,7 +163,7 @@ func TestFileName(t *testing.T) {
 }
 
 // parseText reads target groups without looking names up.
-func parseText(text string, read func([]byte) (value, error)) ([]plan.Server, error) {
+func parseText(text string, read reader) ([]plan.Server, error) {
 	g := groups{
 		lookup: func(context.Context, string) (netip.Addr, error) { return netip.MustParseAddr("127.0.0.1"), nil },
 		origin: func(v *value) string { return fmt.Sprintf("%d:%d", v.line, v.column) },
@@ -228,6 +229,29 @@ func TestWrongGroups(t *testing.T) {
 	}
 }
 
+// A text of the largest size allocates no more than a small multiple of itself, whatever is in it. The parser of YAML
+// copies more often.
+func TestContentIsBoundedInMemory(t *testing.T) {
+	for name, text := range map[string]string{
+		"numbers":       "[" + strings.Repeat("0,", maxContent/2-1) + "0]",
+		"targets":       `[{"targets":[` + strings.Repeat(`"",`, maxContent/3-10) + `""]}]`,
+		"other keys":    `[{"x":[` + strings.Repeat("[],", maxContent/3-10) + `[]],"targets":[]}]`,
+		"lines":         strings.Repeat("\n", maxContent-2) + "[]",
+		"one long text": `[{"targets":["` + strings.Repeat("a", maxContent-20) + `"]}]`,
+	} {
+		for kind, read := range map[string]reader{"JSON": parseJSON, "YAML": parseYAML} {
+			most := map[string]uint64{"JSON": 100 << 20, "YAML": 600 << 20}[kind]
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := parseText(text, read)
+			runtime.ReadMemStats(&after)
+			if all := after.TotalAlloc - before.TotalAlloc; all > most {
+				t.Errorf("%s as %s: %d MB were allocated, and %v", name, kind, all>>20, err)
+			}
+		}
+	}
+}
+
 // FuzzGroups reads target groups. What is a JSON text means the same in YAML, if YAML accepts it.
 func FuzzGroups(f *testing.F) {
 	f.Add(`[{"targets": ["10.0.0.1:80", "a.example:1"], "labels": {"weight": "7", "state": "drain"}}]`)
@@ -235,7 +259,7 @@ func FuzzGroups(f *testing.F) {
 	f.Add("- targets:\n  - \"10.0.0.1:80\"\n  labels:\n    name: |\n      a\n")
 	f.Add(`[{"targets": [], "labels": {"max_connections": 1e3, "backup": null}}]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, read := range []func([]byte) (value, error){parseJSON, parseYAML} {
+		for _, read := range []reader{parseJSON, parseYAML} {
 			servers, err := parseText(text, read)
 			if (err == nil) != (servers != nil) {
 				t.Fatalf("%v, %v", servers, err)

@@ -24,19 +24,12 @@ type groups struct {
 	names  map[string]netip.Addr // that have been looked up
 }
 
-// servers are the servers of a list of target groups. It is not nil unless there is an error.
-func (g *groups) servers(ctx context.Context, root *value) ([]plan.Server, error) {
-	if root.kind != list {
-		return nil, root.wrong("a list of target groups is expected, not %v: write [%s]", root.kind, example)
-	}
-	all := []plan.Server{}
-	for i := range root.items {
-		var err error
-		if all, err = g.group(ctx, all, &root.items[i]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+// reader calls each for each target group of a text. An error of each ends it.
+type reader func(data []byte, each func(group *value) error) error
+
+// notAList is the error of a text that is something else.
+func notAList(root *value) error {
+	return root.wrong("a list of target groups is expected, not %v: write [%s]", root.kind, example)
 }
 
 func (g *groups) group(ctx context.Context, all []plan.Server, group *value) ([]plan.Server, error) {
@@ -125,6 +118,7 @@ const (
 	maxPriority    = 65535 // as that of SRV records
 	maxConnections = 1 << 30
 	maxWord        = 253 // bytes, as of a host name
+	maxTarget      = 300 // likewise, with a scheme and a port
 )
 
 func (v *value) number(key string, most int) (int, error) {
@@ -183,6 +177,9 @@ func (g *groups) target(ctx context.Context, s plan.Server, v *value) (plan.Serv
 	if err := v.needs(scalar, "a target is HOST:PORT"); err != nil {
 		return s, err
 	}
+	if len(v.text) > maxTarget {
+		return s, v.wrong("target %s: more than %d bytes", v.quoted(), maxTarget)
+	}
 	a, err := config.ParseAddress(v.text)
 	if err == nil && a.Port == 0 {
 		err = fmt.Errorf("the port is 0")
@@ -220,10 +217,14 @@ func (g *groups) address(ctx context.Context, host string) (netip.Addr, error) {
 }
 
 // parse reads target groups. It returns the servers, which are never nil, or what is wrong.
-func (g *groups) parse(ctx context.Context, data []byte, read func([]byte) (value, error)) ([]plan.Server, error) {
-	root, err := read(data)
+func (g *groups) parse(ctx context.Context, data []byte, read reader) ([]plan.Server, error) {
+	all := []plan.Server{}
+	err := read(data, func(group *value) (err error) {
+		all, err = g.group(ctx, all, group)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return g.servers(ctx, &root)
+	return all, nil
 }

@@ -6,34 +6,51 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
 )
 
-// parseJSON reads a JSON text.
-func parseJSON(data []byte) (value, error) {
-	j := jsonReader{data: data, decoder: json.NewDecoder(bytes.NewReader(data))}
-	for i, b := range data {
-		if b == '\n' {
-			j.lines = append(j.lines, i+1)
+// parseJSON reads a JSON text. Only one group is in memory at a time: as a value, a text takes up to a hundred times as
+// much as in JSON.
+func parseJSON(data []byte, each func(group *value) error) error {
+	j := jsonReader{data: data, decoder: json.NewDecoder(bytes.NewReader(data)), line: 1}
+	j.decoder.UseNumber()
+	t, at, err := j.token()
+	if err != nil {
+		return err
+	}
+	root, err := j.begun(t, at, 0)
+	switch {
+	case err != nil:
+		return err
+	case root.kind != list:
+		return notAList(&root)
+	}
+	for j.decoder.More() {
+		j.count = 0
+		group, err := j.value(1)
+		if err == nil {
+			err = each(&group)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	j.decoder.UseNumber()
-	v, err := j.value(0)
-	if err != nil {
-		return value{}, err
+	if _, _, err := j.token(); err != nil {
+		return err
 	}
-	at := j.next()
+	at = j.next()
 	if _, err := j.decoder.Token(); !errors.Is(err, io.EOF) {
-		return value{}, j.wrong(at, "something follows the list")
+		return j.wrong(at, "something follows the list")
 	}
-	return v, nil
+	return nil
 }
 
 // jsonReader reads values with their places.
 type jsonReader struct {
 	data    []byte
 	decoder *json.Decoder
-	lines   []int // the offsets at which the lines after the first one begin
+	count   int // values of the group so far
+
+	seen, line, begin int // offsets: what is before seen was counted, and begin is that of the line
 }
 
 // next is the offset of the next token.
@@ -45,12 +62,14 @@ func (j *jsonReader) next() int {
 	return at
 }
 
+// place returns the place of an offset. Offsets are asked for in their order.
 func (j *jsonReader) place(at int) (line, column int) {
-	line = sort.SearchInts(j.lines, at+1)
-	if line > 0 {
-		at -= j.lines[line-1]
+	for ; j.seen < at; j.seen++ {
+		if j.data[j.seen] == '\n' {
+			j.line, j.begin = j.line+1, j.seen+1
+		}
 	}
-	return line + 1, at + 1
+	return j.line, at - j.begin + 1
 }
 
 func (j *jsonReader) wrong(at int, text string) error {
@@ -76,19 +95,33 @@ func (j *jsonReader) value(depth int) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
+	v, err := j.begun(t, at, depth)
+	switch {
+	case err != nil:
+		return v, err
+	case v.kind == list:
+		return v, j.list(&v, depth)
+	case v.kind == mapping:
+		return v, j.mapping(&v, depth)
+	}
+	return v, nil
+}
+
+// begun returns the value that begins with a token: a list or a mapping is empty yet.
+func (j *jsonReader) begun(t json.Token, at, depth int) (value, error) {
 	v := value{kind: scalar}
 	v.line, v.column = j.place(at)
+	if j.count++; j.count > maxValues {
+		return value{}, j.wrong(at, fmt.Sprintf("more than %d values in a group", maxValues))
+	}
 	switch t := t.(type) {
 	case json.Delim:
 		if depth == maxDepth {
 			return value{}, j.wrong(at, "nested too deep")
 		}
-		if t == '[' {
+		if v.kind = mapping; t == '[' {
 			v.kind = list
-			return v, j.list(&v, depth)
 		}
-		v.kind = mapping
-		return v, j.mapping(&v, depth)
 	case nil:
 		v.kind = null
 	case string:

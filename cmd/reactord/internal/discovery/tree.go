@@ -27,6 +27,9 @@ func (k kind) String() string { return [...]string{"null", "text", "a list", "a 
 // maxDepth bounds the nesting of values: a target group needs 4.
 const maxDepth = 8
 
+// maxValues bounds the values of a target group: its targets, its labels, and what is ignored.
+const maxValues = 2 * maxServers
+
 // contentError is what is wrong with a file or an answer, with its place.
 type contentError struct {
 	line, column int

@@ -1,7 +1,9 @@
 package discovery
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -9,8 +11,33 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
+// maxParts bounds the parts of a YAML text, which is in memory as a whole: a part takes about 500 bytes. 10 000 servers
+// with some labels have fewer.
+const maxParts = 1 << 18
+
 // parseYAML reads the only document of a YAML text, without anchors, aliases and tags.
-func parseYAML(data []byte) (value, error) {
+func parseYAML(data []byte, each func(group *value) error) error {
+	if parts := bytes.Count(data, []byte{','}) + bytes.Count(data, []byte{'\n'}) + bytes.Count(data, []byte{':'}) +
+		bytes.Count(data, []byte{'['}) + bytes.Count(data, []byte{'{'}); parts > maxParts {
+		return &contentError{line: 1, column: 1, text: fmt.Sprintf(
+			"more than %d lines, commas, colons and brackets: write several files, or JSON", maxParts)}
+	}
+	root, err := rootOf(data)
+	switch {
+	case err != nil:
+		return err
+	case root.kind != list:
+		return notAList(&root)
+	}
+	for i := range root.items {
+		if err := each(&root.items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rootOf(data []byte) (value, error) {
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return value{}, syntaxError(err)
