@@ -232,6 +232,7 @@ func (v *validator) discovery(at *step, b *Backend) {
 	}
 	for i := range b.HTTP {
 		h, at := &b.HTTP[i], at.of("http").nth(i)
+		v.secretURL(at, h.URL, h.TokenFile)
 		v.unique(at.of("url"), h.URL, urls)
 		if h.CAFile != "" && strings.HasPrefix(strings.ToLower(h.URL), "http:") {
 			v.add(at.of("ca_file"), "there are no certificates with http: write an https URL, or remove ca_file")

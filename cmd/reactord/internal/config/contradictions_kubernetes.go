@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+)
 
 func (v *validator) kubernetes(at *step, k *Kubernetes) {
 	if k.KeyFile != "" && k.CertFile == "" {
@@ -9,10 +13,22 @@ func (v *validator) kubernetes(at *step, k *Kubernetes) {
 	if !strings.HasPrefix(strings.ToLower(k.Address), "http:") {
 		return
 	}
+	v.secretURL(at, k.Address, k.TokenFile)
 	for _, s := range []struct{ key, file string }{{"ca_file", k.CAFile}, {"cert_file", k.CertFile}} {
 		if s.file != "" {
 			v.add(at.of(s.key), "there are no certificates with http: write an https address, or remove %s", s.key)
 		}
+	}
+}
+
+// secretURL finds a token that would be sent unencrypted to another machine.
+func (v *validator) secretURL(at *step, address, tokenFile string) {
+	u, err := url.Parse(address)
+	if tokenFile == "" || err != nil || u.Scheme != "http" {
+		return
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
+		v.add(at.of("token_file"), "the token would be sent unencrypted: write an https address, or remove token_file")
 	}
 }
 
