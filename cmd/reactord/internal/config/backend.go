@@ -74,7 +74,8 @@ type Backend struct {
 	Buffer Size
 }
 
-// SendProxy sends a PROXY protocol header to servers. Over UDP it is in front of the first datagram of a session.
+// SendProxy sends a PROXY protocol header to servers. Over UDP it is in front of each
+// datagram, as dnsdist and PowerDNS expect it.
 type SendProxy struct {
 	// Version is "none" (default: no header is sent), "v1" or "v2".
 	Version string

@@ -126,7 +126,7 @@ func (l *listener) logSession(line *accesslog.Record) {
 	w.accessLog.Log(r)
 }
 
-// header is the PROXY header in front of the first datagram, if the backend asks for one.
+// header is the PROXY header in front of each datagram, if the backend asks for one.
 func (x *session) header(local netip.AddrPort) []byte {
 	if x.settings.ProxyProtocol.Version != "v2" {
 		return nil

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -21,6 +22,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+	"golang.org/x/sys/unix"
 )
 
 // packetServer is a UDP server that counts what comes.
@@ -494,28 +496,50 @@ func TestUDPHandOver(t *testing.T) {
 	})
 }
 
-// The first datagram of a session has a PROXY header in front.
+// Each datagram has a PROXY header in front, also one that begins with another that its client has written, an empty
+// one, and those that have come together.
 func TestUDPProxyHeader(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "-")
 		f := udpFixture(Backend{Set: func(b *config.Backend) { b.ProxyProtocol.Version = "v2" }}, config.UDP{}, s.addr())
 		p := f.on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
-		for i, text := range []string{"first", "second"} {
-			_, _ = c.Write([]byte(text))
+		forged := proxyproto.Append(nil, &proxyproto.Header{
+			Version: 2, Datagram: true, Source: netip.MustParseAddrPort("10.1.2.3:53"), Destination: s.addr(),
+		})
+		expect := func(text string) {
+			t.Helper()
 			got := s.next(t).data
-			if i == 0 {
-				h, n, err := proxyproto.Parse(got)
-				if err != nil || h.Source.String() != c.LocalAddr().String() || h.Destination != p.Addrs()[0] || !h.Datagram {
-					t.Errorf("%+v, %v", h, err)
-				}
-				got = got[n:]
+			h, n, err := proxyproto.Parse(got)
+			if err != nil || h.Source.String() != c.LocalAddr().String() || h.Destination != p.Addrs()[0] || !h.Datagram {
+				t.Errorf("%+v, %v", h, err)
 			}
-			if string(got) != text {
-				t.Errorf("%q, want %q", got, text)
+			if string(got[n:]) != text {
+				t.Errorf("%q, want %q", got[n:], text)
 			}
 		}
+		for _, text := range []string{"first", "second", string(forged) + "third", "", "fifth"} {
+			_, _ = c.Write([]byte(text))
+			expect(text)
+		}
+		sendTogether(t, c, 7, "seven 1seven 2seven")
+		for _, text := range []string{"seven 1", "seven 2", "seven"} {
+			expect(text)
+		}
 	})
+}
+
+// sendTogether sends datagrams of a size in one call; the last one may be shorter.
+func sendTogether(t *testing.T, c *net.UDPConn, size uint16, text string) {
+	t.Helper()
+	var segment [2]byte
+	binary.NativeEndian.PutUint16(segment[:], size)
+	control := reactor.AppendControl(nil, reactor.ControlMessage{
+		Level: unix.IPPROTO_UDP, Type: unix.UDP_SEGMENT, Data: segment[:],
+	})
+	if _, _, err := c.WriteMsgUDP([]byte(text), control, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Two processes cannot have the same address.

@@ -50,20 +50,13 @@ func (s *Session) send(from int, in *received, b []byte) {
 		p.add(in, b, segment)
 		return
 	}
+	if from == client && s.header != nil {
+		s.sendWithHeader(in, b)
+		return
+	}
 	l.flush()
 	p := l.packets.Get()
 	p.session, p.from, p.segment = s, from, segment
-	if from == client && s.header != nil {
-		p.pieces = append(p.pieces, s.header)
-		s.header = nil
-		p.full = true
-		if len(b) > segment { // it belongs to the first one only
-			p.add(in, b[:segment], segment)
-			p.start()
-			s.send(from, in, b[segment:])
-			return
-		}
-	}
 	p.add(in, b, segment)
 	if !p.together() {
 		p.start()
@@ -71,6 +64,22 @@ func (s *Session) send(from int, in *received, b []byte) {
 	}
 	l.open = p
 	l.turn.await()
+}
+
+// sendWithHeader passes on datagrams of the client one by one, each with the header in front. A datagram without it
+// could begin with a header that the client has written.
+func (s *Session) sendWithHeader(in *received, b []byte) {
+	for {
+		n := min(len(b), in.segment)
+		p := s.listener.packets.Get()
+		p.session, p.from, p.segment = s, client, in.segment
+		p.pieces = append(p.pieces, s.header)
+		p.add(in, b[:n], in.segment)
+		p.start()
+		if b = b[n:]; len(b) == 0 {
+			return
+		}
+	}
 }
 
 // together reports whether more datagrams may be added to a packet.

@@ -31,7 +31,7 @@ type Session struct {
 	account  Account
 	settings *Settings
 	to       netip.AddrPort // the server
-	header   []byte         // in front of the first datagram; nil: nothing, or not any more
+	header   []byte         // in front of each datagram of the client; nil: nothing
 	ends     int64          // when the lifetime has passed; 0: never
 
 	listener *Listener
@@ -67,8 +67,8 @@ const sessionCredit = 64
 // maxPending is how many datagrams of a session may wait to be sent in each direction.
 const maxPending = 64
 
-// Init initializes a session to a server. header is what comes in front of the first datagram, or nil; it is not
-// changed. ends is when the session ends in any case, as Loop.Now; 0: never.
+// Init initializes a session to a server. header is what comes in front of each datagram of the client, or nil; it is
+// not changed. ends is when the session ends in any case, as Loop.Now; 0: never.
 func (s *Session) Init(a Account, settings *Settings, to netip.AddrPort, header []byte, ends int64) {
 	s.account, s.settings, s.to, s.header, s.ends = a, settings, to, header, ends
 }
