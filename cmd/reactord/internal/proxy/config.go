@@ -26,5 +26,6 @@ type Config struct {
 	// For tests.
 	pairs  int    // pairs of descriptors for connections; 0: as many as the process has
 	seed   uint64 // of the choice of servers, and of the times of checks; 0: random
+	ports  int64  // for sessions of UDP; 0: three quarters of the kernel's
 	memory memorySource
 }

@@ -124,6 +124,7 @@ const (
 	rejectLimit         // it is reset, as the next ones
 	rejectRate
 	rejectSource
+	rejectPorts    // of UDP: there are as many sessions as may have a local port
 	rejectDenied   // the client is not allowed
 	rejectDraining // the worker is closed
 	verdictCount
@@ -131,7 +132,8 @@ const (
 
 // rejections are the reasons for which rejected connections are counted.
 var rejections = [verdictCount]string{
-	rejectLimit: "limit", rejectRate: "rate", rejectSource: "source_rate", rejectDenied: "denied",
+	rejectLimit: "limit", rejectRate: "rate", rejectSource: "source_rate", rejectPorts: "ports",
+	rejectDenied:   "denied",
 	rejectDraining: "draining",
 }
 

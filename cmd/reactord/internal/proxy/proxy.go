@@ -48,6 +48,8 @@ type Proxy struct {
 	memory       memory
 	rate         bucket       // of Limits.Rate
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
+	sessions     atomic.Int64 // of UDP
+	ports        int64        // that they may have
 
 	draining  drain
 	drainOnce sync.Once
@@ -100,6 +102,9 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		seed:       cfg.seed,
 		unique:     cmp.Or(cfg.seed, rand.Uint64()),
 		tickets:    cfg.Tickets,
+	}
+	if p.ports = cfg.ports; p.ports == 0 {
+		p.ports = sessionPorts()
 	}
 	p.memory.source = cfg.memory
 	p.memory.patience.Store(patienceFull)

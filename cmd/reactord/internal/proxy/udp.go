@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"fmt"
 	"net/netip"
+	"os"
 	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
@@ -95,6 +97,9 @@ func (l *listener) admitUDP(s *settings, from netip.AddrPort) verdict {
 	case l.shared.rate.take(s.rate, now) != 0:
 		l.worker.proxy.rate.give(s.processRate)
 		return rejectRate
+	case s.MaxConnections == 0 && !l.leavesPorts():
+		l.giveBack(s)
+		return rejectPorts
 	case l.admission.take() != granted:
 		l.giveBack(s)
 		return rejectLimit
@@ -107,6 +112,40 @@ func (l *listener) admitUDP(s *settings, from netip.AddrPort) verdict {
 		}
 	}
 	return accept
+}
+
+// leavesPorts reports whether there may be one more session: each takes a local port for all addresses of the machine,
+// whose own lookups of names need some, too. If there are as many as there may be, the oldest one ends that no client
+// has confirmed, of this listener or else of another: datagrams with forged addresses take no ports from others for
+// long.
+func (l *listener) leavesPorts() bool {
+	w := l.worker
+	if w.proxy.sessions.Load() < w.proxy.ports {
+		return true
+	}
+	if l.stats.logged.due(w.loop.Now()) {
+		w.proxy.log.Warn("UDP sessions take all local ports that they may have: unconfirmed ones end early",
+			zap.String("listener", l.name()), zap.Int64("limit", w.proxy.ports))
+	}
+	if l.udp.EndOldest() {
+		return true
+	}
+	for _, other := range w.listeners {
+		if other.udp != nil && other.udp.EndOldest() {
+			return true
+		}
+	}
+	return false
+}
+
+// sessionPorts returns how many UDP sessions the process may have if their listeners have no limit: three quarters of
+// the local ports that the kernel chooses from.
+func sessionPorts() int64 {
+	first, last := 32768, 60999 // the kernel's defaults
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		_, _ = fmt.Sscan(string(text), &first, &last)
+	}
+	return max(int64(last-first+1)*3/4, 1)
 }
 
 // Count adds up what has moved.

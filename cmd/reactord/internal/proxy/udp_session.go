@@ -79,6 +79,7 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	x.Init(x, s.udp, to.Address, x.header(local), ends)
 	l.stats.current.Add(1)
 	w.open.Add(1)
+	w.proxy.sessions.Add(1)
 	w.sessions.PushFront(&x.links)
 	return &x.Session
 }
@@ -236,6 +237,7 @@ func (x *session) Ended(why udp.Why) {
 	if w.forFD.length != 0 {
 		w.retryWaiting()
 	}
+	w.proxy.sessions.Add(-1)
 	l.connClosed()
 }
 

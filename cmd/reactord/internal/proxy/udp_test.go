@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -381,6 +382,45 @@ func TestUDPLimits(t *testing.T) {
 		awaitOpen(t, p, 0)
 		if got := ask(t, c, []byte("now")); string(got) != "now" {
 			t.Errorf("%q", got)
+		}
+	})
+}
+
+// Sessions without a limit leave local ports to the rest of the machine. When there are as many as there may be, those
+// that no client has confirmed make room, and the others stay.
+func TestUDPSessionsLeavePorts(t *testing.T) {
+	const ports = 8
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		f := udpFixture(Backend{}, config.UDP{}, s.addr())
+		f.Loops, f.ports = 1, ports
+		p := f.on(ring).run(t)
+		confirmed := func() *net.UDPConn {
+			c := dialUDP(t, p.Addrs()[0])
+			ask(t, c, []byte("a"))
+			ask(t, c, []byte("b"))
+			return c
+		}
+		innocent := confirmed()
+		id := list(t, p, Filter{}, 0)[0].ID
+		for range 10 * ports {
+			_, _ = dialUDP(t, p.Addrs()[0]).Write([]byte("forged"))
+			ask(t, dialUDP(t, p.Addrs()[0]), []byte("a new client is served"))
+		}
+		waitFor(t, "the sessions leave ports", func() bool { return p.Open() <= ports })
+		ask(t, innocent, []byte("c"))
+		if n := reasonCount(p.Stats().Listeners[0].DroppedDatagrams, "refused"); n != 0 {
+			t.Errorf("%d datagrams were refused", n)
+		}
+		for range ports - 1 {
+			confirmed()
+		}
+		_, _ = dialUDP(t, p.Addrs()[0]).Write([]byte("too many"))
+		waitFor(t, "there is no room among clients that are known", func() bool {
+			return reasonCount(p.Stats().Listeners[0].Rejected, "ports") == 1
+		})
+		if !slices.ContainsFunc(list(t, p, Filter{}, 0), func(c Connection) bool { return c.ID == id }) {
+			t.Error("the session of a client that is known has ended")
 		}
 	})
 }

@@ -11,17 +11,18 @@ import (
 )
 
 // idle is the sessions of a listener, in the order of their last datagram, and the one timer that ends those that have
-// been idle for too long. There is a queue for each Settings, which is one but for reloads: in a queue, sessions become
-// idle in its order.
+// been idle for too long. There are two queues for each Settings, which are one but for reloads: sessions become idle
+// in the order of a queue. Those that no client has confirmed make room for others: see [Listener.EndOldest].
 type idle struct {
 	listener *Listener
 	queues   []*queue
 	timer    reactor.Timer
 }
 
-// queue is the sessions with the same settings.
+// queue is the sessions with the same settings, confirmed or not.
 type queue struct {
-	settings *Settings
+	settings  *Settings
+	confirmed bool
 	list     intrusive.List // the one whose last datagram is the oldest is first
 }
 
@@ -36,11 +37,13 @@ func (i *idle) init(l *Listener) {
 
 func (i *idle) stop() { i.listener.Loop.StopTimer(&i.timer) }
 
-// add adds a session that begins.
+// add adds a session that begins, or that is confirmed.
 func (i *idle) add(s *Session) {
-	at := slices.IndexFunc(i.queues, func(q *queue) bool { return q.settings == s.settings })
+	at := slices.IndexFunc(i.queues, func(q *queue) bool {
+		return q.settings == s.settings && q.confirmed == s.confirmed
+	})
 	if at < 0 {
-		i.queues = append(i.queues, &queue{settings: s.settings})
+		i.queues = append(i.queues, &queue{settings: s.settings, confirmed: s.confirmed})
 		at = len(i.queues) - 1
 	}
 	s.queue = i.queues[at]
@@ -60,7 +63,26 @@ func (s *Session) touch() {
 	}
 }
 
-// remove removes a session that ends.
+// confirm notes that the client has seen an answer: it has sent a datagram after it. Its address is not forged, then.
+func (s *Session) confirm() {
+	s.listener.idle.remove(s)
+	s.confirmed = true
+	s.listener.idle.add(s)
+}
+
+// EndOldest ends the session whose last datagram is the oldest, of those that no client has confirmed. It reports
+// whether there is one. The room of the session is free when its socket is closed.
+func (l *Listener) EndOldest() bool {
+	for _, q := range l.idle.queues {
+		if !q.confirmed { // and has sessions
+			sessionOf(q.list.First()).End(WhyIdle)
+			return true
+		}
+	}
+	return false
+}
+
+// remove removes a session that ends, or that is confirmed.
 func (i *idle) remove(s *Session) {
 	q := s.queue
 	if q == nil {

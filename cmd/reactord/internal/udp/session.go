@@ -55,6 +55,7 @@ type Session struct {
 	bytes     [2]uint64
 	state     sessionState
 	why       Why
+	confirmed bool // the client has sent a datagram after an answer
 	bound     bool // it is in the table of the listener
 	receives  bool
 	single    bool // the kernel, or the way to the server, does not take several datagrams as one
@@ -174,6 +175,9 @@ func (s *Session) allows(b []byte, segment int) int {
 // request passes on datagrams of the client.
 func (s *Session) request(in *received, b []byte) {
 	s.touch()
+	if s.responses != 0 && !s.confirmed {
+		s.confirm()
+	}
 	s.requests += datagrams(b, in.segment)
 	s.note(client, b, in.segment)
 	s.send(client, in, b)
