@@ -26,6 +26,7 @@ import (
 const (
 	pieceSize    = 1 << 20          // bytes of a file that are sent at a time
 	sendPatience = 30 * time.Second // how long a client may take none of them
+	maxHeader    = 64 << 10         // bytes of a request's header; http.ReadRequest has no bound
 )
 
 // site is a directory with files. Symbolic links in it are followed.
@@ -33,7 +34,9 @@ type site struct{ root string }
 
 // serve answers the requests of one connection.
 func (s site) serve(t *task.T, c net.Conn) error {
-	for in := bufio.NewReader(c); ; {
+	bounded := &io.LimitedReader{R: c}
+	for in := bufio.NewReader(bounded); ; {
+		bounded.N = maxHeader // then it ends as if the client had closed
 		req, err := http.ReadRequest(in)
 		if errors.Is(err, io.EOF) {
 			return nil

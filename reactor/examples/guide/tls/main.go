@@ -31,15 +31,15 @@ func serve(t *task.T, c net.Conn) error {
 	in, out := bufio.NewReader(c), bufio.NewWriter(c)
 	for {
 		_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // for the next line
-		line, err := in.ReadString('\n')
-		if errors.Is(err, sender.ErrStopped) { // the server shuts down
+		line, err := in.ReadSlice('\n')                    // a line that is longer than the buffer is an error
+		if errors.Is(err, sender.ErrStopped) {             // the server shuts down
 			fmt.Fprintln(out, "the server stops")
 			return out.Flush()
 		}
 		if err != nil {
 			return err
 		}
-		switch line {
+		switch string(line) {
 		case "host\n": // what blocks runs on another thread
 			name, err := task.Await(t, reactor.Offload(loop, os.Hostname))
 			if err != nil {

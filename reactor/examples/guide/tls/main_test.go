@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -45,11 +46,25 @@ func TestProgram(t *testing.T) {
 			t.Fatalf("%q, %v; want %q", line, err, want)
 		}
 	}
+	long, err := tls.Dial("tcp", p.Addr, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer long.Close()
+	_ = long.SetDeadline(time.Now().Add(exampletest.Deadline))
+	if n, err := io.Copy(long, io.LimitReader(endless{}, 64<<20)); err == nil {
+		t.Errorf("a line of %d bytes was read", n)
+	}
 	p.Terminate()
 	if rest, err := io.ReadAll(in); err != nil || string(rest) != "the server stops\n" {
 		t.Errorf("at the end: %q, %v", rest, err)
 	}
 }
+
+// endless is a line that does not end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return copy(b, bytes.Repeat([]byte("a"), len(b))), nil }
 
 func write(t *testing.T, name string, block *pem.Block) {
 	t.Helper()

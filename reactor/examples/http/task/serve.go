@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -12,22 +13,29 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// maxBody is how many bytes of a request's body are read if the handler has not: beyond that the connection is closed.
-const maxBody = 256 << 10
+const (
+	// maxHeader is how many bytes a request's header has: http.ReadRequest has no bound.
+	maxHeader = 64 << 10
+	// maxBody is how many bytes of a request's body are read if the handler has not: beyond that the connection is closed.
+	maxBody = 256 << 10
+)
 
 // serve answers the requests of one connection. Responses to pipelined requests are sent together.
 func serve(_ *task.T, c net.Conn) error {
-	in, out := bufio.NewReader(c), bufio.NewWriter(c)
+	bounded := &io.LimitedReader{R: c}
+	in, out := bufio.NewReader(bounded), bufio.NewWriter(c)
 	for {
 		if in.Buffered() == 0 {
 			if err := out.Flush(); err != nil {
 				return err
 			}
 		}
+		bounded.N = maxHeader // then it ends as if the client had closed
 		req, err := http.ReadRequest(in)
 		if err != nil {
 			return refuse(out, err)
 		}
+		bounded.N = math.MaxInt64 // of the body
 		if err := respond(in, out, req); err != nil || req.Close {
 			return errors.Join(err, out.Flush())
 		}
