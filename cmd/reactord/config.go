@@ -7,7 +7,8 @@ import (
 )
 
 type configCommand struct {
-	Config string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
+	Config  string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
+	Secrets bool   `help:"Print secrets, too: what checks and agents send, and the values of headers for a control plane."`
 }
 
 // Run prints every setting of the file as a configuration file, with the place that each value comes from.
@@ -16,5 +17,8 @@ func (c configCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	return config.Print(os.Stdout, cfg, source.Origin)
+	if c.Secrets {
+		return config.Print(os.Stdout, cfg, source.Origin)
+	}
+	return config.PrintRedacted(os.Stdout, cfg, source.Origin)
 }

@@ -40,7 +40,7 @@ func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Overr
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "# The plan of revision %d\n", p.Revision)
-	_ = config.Print(&text, &c, func(path string) string {
+	_ = config.PrintRedacted(&text, &c, func(path string) string {
 		if origin, ok := found[path]; ok {
 			return origin
 		}

@@ -31,7 +31,7 @@ var labelValues = map[string]string{
 	"reactor":  "the number of a loop",
 	"index":    "the place of the certificate in the list of the listener",
 	"name":     "the first name of the certificate",
-	"sha256":   "of what `reactord config` prints, without its comments",
+	"sha256":   "of what `reactord config --secrets` prints, without its comments",
 	"revision": "of the source, or `unknown`",
 	"setup":    "`IORING_SETUP_*` bits", "features": "`IORING_FEAT_*` bits",
 	"network":   "`tcp`, `udp`, `unix`",

@@ -16,14 +16,30 @@ import (
 // that says where it comes from: origin is called with its path, as in "backends[0].servers[1].weight". For a Config
 // of [Load], this is [Source.Origin]. A nil origin leaves the comments out. The error is one of w.
 func Print(w io.Writer, c *Config, origin func(path string) string) error {
-	p := printer{Writer: bufio.NewWriter(w), origin: origin}
-	p.section(nil, root, reflect.ValueOf(c).Elem(), "", "")
-	return p.Flush()
+	return (&printer{Writer: bufio.NewWriter(w), origin: origin}).print(c)
 }
+
+// PrintRedacted writes the same with [Redacted] in the place of each secret: what checks and agents send, which may
+// have a password, and the headers for a control plane.
+func PrintRedacted(w io.Writer, c *Config, origin func(path string) string) error {
+	return (&printer{Writer: bufio.NewWriter(w), origin: origin, redacts: true}).print(c)
+}
+
+// Redacted stands for a secret.
+const Redacted = "[redacted]"
+
+// IsSecret reports whether the value of a field of a struct of settings is a secret.
+func IsSecret(of reflect.Type, field string) bool { return rules[of.Name()+"."+field].secret }
 
 type printer struct {
 	*bufio.Writer
-	origin func(path string) string
+	origin  func(path string) string
+	redacts bool
+}
+
+func (p *printer) print(c *Config) error {
+	p.section(nil, root, reflect.ValueOf(c).Elem(), "", "")
+	return p.Flush()
 }
 
 // section prints a struct. lead is what its first line begins with, and indent every other line.
@@ -41,6 +57,8 @@ func (p *printer) section(at *step, s *shape, v reflect.Value, lead, indent stri
 		case f.shape != nil:
 			p.end("")
 			p.section(below, f.shape, x, indent+"  ", indent+"  ")
+		case p.redacts && f.rule.secret && !x.IsZero():
+			p.value(below, formatText(Redacted))
 		default:
 			p.value(below, format(x))
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -117,6 +118,37 @@ func scrambleOne(r *rand.Rand, f *field, v reflect.Value) {
 }
 
 // Each value says where it comes from.
+// Secrets are not printed, unless that is asked for.
+func TestPrintedSecrets(t *testing.T) {
+	c, _, err := Parse("f", []byte(`xds: {servers: ["http://127.0.0.1:1"], metadata: [{name: x-token, value: s3cret}]}
+listeners: [{name: l, address: '127.0.0.1:1', backend: b}]
+backends:
+  - name: b
+    servers: ["a:1"]
+    check: {interval: 5s, send: "AUTH s3cret"}
+    agent: {port: 1, send: s3cret}
+  - {name: c, servers: ["a:2"], check: {interval: 5s, send_hex: "7333637265740a"}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all, redacted strings.Builder
+	if err := errors.Join(Print(&all, c, nil), PrintRedacted(&redacted, c, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(redacted.String(), Redacted); n != 4 {
+		t.Errorf("%d secrets are redacted, want 4", n)
+	}
+	for _, secret := range []string{"s3cret", "7333637265740a"} {
+		if strings.Contains(redacted.String(), secret) || !strings.Contains(all.String(), secret) {
+			t.Errorf("%q is printed: %s", secret, redacted.String())
+		}
+	}
+	if !strings.Contains(redacted.String(), `send: ""`) {
+		t.Error("a secret that is not set looks as if it were")
+	}
+}
+
 func TestPrintedSources(t *testing.T) {
 	t.Setenv("TEST_LOOPS", "3")
 	c, source, err := Parse("a.yaml", []byte("loops: ${TEST_LOOPS}\n"+valid))

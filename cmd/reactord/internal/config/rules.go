@@ -14,6 +14,7 @@ type rule struct {
 	needed   string                   // what is wrong if there is no value; "": the setting may be left out
 	form     func(text string) string // says what is wrong with a text that is not empty, or ""
 	name     bool                     // form is isName, unless a control plane has chosen the name
+	secret   bool                     // only the peer is to know it: see Redacted
 }
 
 // The bounds that several settings have.
@@ -93,6 +94,7 @@ var rules = map[string]rule{
 	"XDSTLS.Key":              filePath,
 	"XDSTLS.ServerName":       {form: isServerHost},
 	"XDSMetadata.Name":        {needed: "no name: write the name of the header", form: isHeader},
+	"XDSMetadata.Value":       {secret: true},
 	"XDSMetadata.File":        filePath,
 	"XDSNodeMetadata.Name":    {needed: "no name: write what the control plane calls it"},
 	"XDSReconnect.Min":        timeout,
@@ -237,8 +239,8 @@ var rules = map[string]rule{
 	"Check.Rise":          {min: 1, max: 1000},
 	"Check.Fall":          {min: 1, max: 1000},
 	"Check.Port":          port,
-	"Check.Send":          {form: isShort},
-	"Check.SendHex":       {form: isHex},
+	"Check.Send":          {form: isShort, secret: true},
+	"Check.SendHex":       {form: isHex, secret: true},
 	"Check.Expect":        {form: isShort},
 	"Check.ExpectHex":     {form: isHex},
 	"Check.Subset":        {max: 1 << 20},
@@ -247,7 +249,7 @@ var rules = map[string]rule{
 	"Agent.Port":     port,
 	"Agent.Interval": timeout,
 	"Agent.Timeout":  timeout,
-	"Agent.Send":     {form: isShort},
+	"Agent.Send":     {form: isShort, secret: true},
 
 	"Ejection.Failures":   {max: 1 << 20},
 	"Ejection.Time":       timeout,

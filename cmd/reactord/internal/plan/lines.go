@@ -107,7 +107,12 @@ func differing(prefix string, old, next reflect.Value) (all []string) {
 		if reflect.DeepEqual(a.Interface(), b.Interface()) {
 			continue
 		}
-		name := prefix + config.Key(old.Type().Field(i).Name)
+		field := old.Type().Field(i).Name
+		name := prefix + config.Key(field)
+		if config.IsSecret(old.Type(), field) {
+			all = append(all, name+" changed")
+			continue
+		}
 		if _, text := reflect.TypeAssert[fmt.Stringer](a); a.Kind() == reflect.Struct && !text {
 			all = append(all, differing(name+".", a, b)...)
 			continue

@@ -23,7 +23,7 @@ type idle struct {
 type queue struct {
 	settings  *Settings
 	confirmed bool
-	list     intrusive.List // the one whose last datagram is the oldest is first
+	list      intrusive.List // the one whose last datagram is the oldest is first
 }
 
 func sessionOf(l *intrusive.Links) *Session {
