@@ -73,8 +73,18 @@ func (s *server) run(ctx context.Context, h http.Handler, wrong *complaints) {
 	l := s.limit.Listener(newReserved(s.listener))
 	defer l.Close()
 	said := ""
+	probes := newProbes(s.web, h)
+	s.http.BaseContext = func(net.Listener) context.Context { // Serve has put its own handler before h
+		if s.web != "" {
+			probes.limited, s.http.Handler = s.http.Handler, probes
+		}
+		return context.Background()
+	}
 	for {
-		s.http.Handler = h // Serve puts its own before it
+		s.http.Handler = h
+		if s.web != "" {
+			s.http.Handler = probes.note(h)
+		}
 		err := web.Serve(l, &s.http, &web.FlagConfig{WebConfigFile: &s.web}, newSlog(wrong))
 		if ctx.Err() != nil {
 			return
