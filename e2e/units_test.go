@@ -190,7 +190,7 @@ func TestLogrotate(t *testing.T) {
 	for was, now := range map[string]string{
 		"/var/log/reactord/":  dir + "/",
 		"\tsu reactord adm\n": "",
-		"systemctl kill --kill-whom=main --signal=USR1 reactord.service": fmt.Sprintf("kill -USR1 %d", d.pid()),
+		"systemctl kill --kill-whom=all --signal=USR1 reactord.service": fmt.Sprintf("kill -USR1 %d", d.pid()),
 	} {
 		if !strings.Contains(text, was) {
 			t.Fatalf("no %q in the file", was)

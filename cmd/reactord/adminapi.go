@@ -55,13 +55,19 @@ func (d *adminDaemon) Status() admin.Status {
 	for _, l := range stats.Listeners {
 		s.Connections += int(l.Current)
 	}
+	s.Predecessors = d.older.statuses()
 	if since := d.drainBegan.Load(); since != nil {
 		c := d.planner.Plan().Drain
 		elapsed := time.Since(*since)
 		s.Drain = &admin.Drain{
 			Phase: s.Phase, Held: d.readiness.held.Load(), Elapsed: admin.Of(elapsed), Connections: s.Connections,
 		}
-		if !s.Drain.Held {
+		for i := range s.Predecessors {
+			s.Drain.Connections += s.Predecessors[i].Connections
+		}
+		if at := d.drainsAt.Load(); at != nil {
+			s.Drain.Left = admin.Of(max(time.Until(*at), 0))
+		} else if !s.Drain.Held && d.replaced.Load() == nil {
 			s.Drain.Left = admin.Of(max(c.Delay+c.Timeout-elapsed, 0))
 		}
 	}
@@ -100,9 +106,10 @@ func (d *adminDaemon) Plan() admin.Plan {
 	out := admin.Plan{
 		Revision: p.Revision,
 		Settings: admin.Settings(config.JSON(&struct {
-			Limits config.Limits
-			Drain  config.Drain
-		}{p.Limits, p.Drain})),
+			Limits  config.Limits
+			Drain   config.Drain
+			Upgrade config.Upgrade
+		}{p.Limits, p.Drain, p.Upgrade})),
 	}
 	for i := range p.Listeners {
 		l := &p.Listeners[i]
@@ -350,8 +357,8 @@ func adminError(err error) error {
 	return err
 }
 
-// Connections is a page of connections, the newest first.
-func (d *adminDaemon) Connections(
+// ownConnections is a page of the connections of this process, the newest first.
+func (d *adminDaemon) ownConnections(
 	ctx context.Context, f *admin.Filter, after string, limit int,
 ) (page []admin.Connection, next string, err error) {
 	filter := d.filter(f)
@@ -396,13 +403,8 @@ func describe(c *proxy.Connection) admin.Connection {
 	return out
 }
 
-// CloseConnections resets connections.
-func (d *adminDaemon) CloseConnections(ctx context.Context, f *admin.Filter) (int, error) {
-	return d.proxy.CloseConnections(ctx, d.filter(f))
-}
-
-// CloseConnection resets a connection.
-func (d *adminDaemon) CloseConnection(ctx context.Context, id string) error {
+// closeOwn resets a connection of this process.
+func (d *adminDaemon) closeOwn(ctx context.Context, id string) error {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err == nil && n > 0 {
 		var closed int
@@ -451,6 +453,9 @@ func (d *adminDaemon) Drain(held bool) error {
 
 // Undrain undoes that.
 func (d *adminDaemon) Undrain() error { return d.request(withdrawal{"the admin API", undo}) }
+
+// ReopenAccessLog opens the access log anew.
+func (d *adminDaemon) ReopenAccessLog() { d.reopenAccessLog() }
 
 // Upgrade starts the program anew.
 func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.upgrade(ctx) }

@@ -47,11 +47,27 @@ func showStatus(w *bufio.Writer, s *admin.Status) {
 			line("", "%s", e)
 		}
 	}
+	for _, p := range s.Predecessors {
+		line("old process", "%s", describePredecessor(&p))
+	}
 	if d := s.Drain; d != nil && d.Held {
 		line("not ready", "for %s; nothing ends", humanTime(d.Elapsed))
 	} else if d != nil {
 		line("drain", "for %s, %s left", humanTime(d.Elapsed), humanTime(d.Left))
 	}
+}
+
+// describePredecessor says how an old process of an upgrade is.
+func describePredecessor(p *admin.Predecessor) string {
+	if p.Error != "" {
+		return fmt.Sprintf("%d: %s", p.PID, p.Error)
+	}
+	text := fmt.Sprintf("%d: version %s, replaced %s ago, %d connections", p.PID, p.Version, humanTime(p.Elapsed),
+		p.Connections)
+	if p.Left > 0 {
+		text += ", " + humanTime(p.Left) + " left"
+	}
+	return text
 }
 
 type ctlPlan struct{}
@@ -169,12 +185,13 @@ type ctlFilter struct {
 	Client   prefix        `placeholder:"PREFIX" help:"Only connections of clients with this address or prefix, such as 192.0.2.0/24."`
 	MinAge   time.Duration `placeholder:"TIME" help:"Only connections that have been open for so long, such as 10m."`
 	MinIdle  time.Duration `placeholder:"TIME" help:"Only connections on which no byte has moved for so long, such as 30s."`
+	PID      int           `name:"pid" placeholder:"PID" help:"Only connections of this process: the old one of an upgrade, or the one that is asked."`
 }
 
 func (f ctlFilter) filter() admin.Filter {
 	return admin.Filter{
 		Listener: f.Listener, Backend: f.Backend, Server: f.Server, Client: f.Client.Prefix,
-		MinAge: f.MinAge, MinIdle: f.MinIdle,
+		MinAge: f.MinAge, MinIdle: f.MinIdle, PID: f.PID,
 	}
 }
 

@@ -37,6 +37,7 @@ type daemon struct {
 	api     *admin.API     // of the admin API; nil: there is none
 
 	kin     *lineage
+	older   predecessors // old processes of upgrades
 	xds     controlPlane
 	standIn standIn // of an Envoy
 
@@ -51,8 +52,10 @@ type daemon struct {
 	planned     atomic.Pointer[time.Time] // when the plan in force came into force
 	hash        atomic.Pointer[string]    // of the configuration in force
 	changes     atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none
-	successor   chan *upgrade.Successor   // that has taken over
+	successor   chan successor            // that has taken over
 	unwatch     context.CancelFunc        // ends the feeding of the watchdog
+	replaced    atomic.Pointer[time.Time] // when a successor has taken over; nil: none has
+	drainsAt    atomic.Pointer[time.Time] // when a process that was replaced drains, or resets its connections; nil: never
 
 	background sync.WaitGroup
 	watching   context.CancelFunc // ends the watch of the file; nil: there is none. Only the planner's goroutine has it
@@ -106,7 +109,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	d := &daemon{
 		conf: conf, log: log, kin: kin, began: time.Now(),
-		withdrawals: make(chan withdrawal, 8), successor: make(chan *upgrade.Successor, 1),
+		withdrawals: make(chan withdrawal, 8), successor: make(chan successor, 1),
 	}
 	conf.warn = func(text string) { log.Warn("the configuration is unusual", zap.String("warning", text)) }
 	handed, err := kin.handed()
@@ -114,6 +117,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		return nil, err
 	}
 	d.tickets = certs.NewTickets(handed.Tickets)
+	d.older.log = log.Logger
 	d.xds.daemon = d
 	d.standIn = d.makeStandIn()
 	d.planner = plan.New(plan.Config{
@@ -182,6 +186,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 		OnSlowTurn: d.slowTurn, Tickets: d.tickets,
 		Inherited: d.kin.listenSockets(),
 		KeepFiles: upgrade.Storing(),
+		OnDown:    d.older.closeServer,
 	}, first)
 	if err != nil {
 		return nil, err
@@ -235,6 +240,7 @@ func (d *daemon) close() error {
 	}
 	d.background.Wait()
 	d.sources.wait()
+	d.older.leave()
 	d.standIn.close()
 	var errs []error
 	if d.api != nil {

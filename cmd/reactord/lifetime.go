@@ -114,15 +114,21 @@ func (d *daemon) reopenOn(ctx context.Context, signals <-chan os.Signal) {
 	for {
 		select {
 		case <-signals:
-			d.proxy.ReopenAccessLog()
+			d.reopenAccessLog()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
+// reopenAccessLog opens the access log anew, in the old processes of upgrades as well: they write to the same file.
+func (d *daemon) reopenAccessLog() {
+	d.proxy.ReopenAccessLog()
+	d.older.reopen()
+}
+
 // drain ends the process when it has not been ready for drain.delay: it accepts no more, ends connections, and resets
-// what is left. A signal resets them immediately, and so does hurry.
+// what is left. A signal resets them immediately, and so does hurry. The old processes of upgrades end with it.
 func (d *daemon) drain(signals <-chan os.Signal, hurry bool) error {
 	d.enter(draining)
 	ctx, end := context.WithCancel(context.Background())
@@ -139,7 +145,15 @@ func (d *daemon) drain(signals <-chan os.Signal, hurry bool) error {
 		}
 	}()
 	d.closePlan(false) // the plan stays as it is: what drains does not begin anew
-	return d.drainProxy(ctx, d.planner.Plan().Drain)
+	c := d.planner.Plan().Drain
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.older.end(ctx, c.Timeout)
+	}()
+	err := d.drainProxy(ctx, c)
+	<-ended
+	return err
 }
 
 func (d *daemon) drainProxy(ctx context.Context, c config.Drain) error {

@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"reflect"
 	"strings"
 	"syscall"
@@ -59,6 +60,8 @@ type commands struct {
 }
 
 func main() {
+	// A rotation of the log signals all processes of the service. One that begins, or ends soon, must survive that.
+	signal.Ignore(syscall.SIGUSR1)
 	args := asEnvoy(os.Args[0], os.Args[1:])
 	if len(args) == 0 {
 		args = []string{"--help"}

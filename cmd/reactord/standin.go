@@ -39,7 +39,8 @@ func (d *daemon) metricsHandler() http.Handler {
 	return metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 		proxymetrics.NewCollector(d.stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
 		proxymetrics.NewDiscovery(d.discoveryStats), proxymetrics.NewProcess(d.processStats),
-		proxymetrics.NewXDS(d.xds.stats, xds.States()), proxymetrics.NewListenQueues())
+		proxymetrics.NewXDS(d.xds.stats, xds.States()), proxymetrics.NewListenQueues(),
+		proxymetrics.NewPredecessors(d.predecessorStats))
 }
 
 // start has the addresses of the bootstrap answer, and writes the file with that of the admin server. Without a

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
@@ -34,7 +36,7 @@ func (d *daemon) upgrade(ctx context.Context) (pid int, err error) {
 	}
 	defer closeSockets(sockets)
 	d.log.Info("upgrading", zap.Int("sockets", len(sockets)))
-	s, err := d.kin.program.Start(ctx, d.kin.forSuccessor(sockets), d.handed())
+	s, err := d.kin.program.Start(ctx, d.kin.forSuccessor(sockets), d.older.list(), d.handed())
 	if errors.Is(err, upgrade.ErrUpgrading) || errors.Is(err, upgrade.ErrUpgraded) {
 		err = fmt.Errorf("%w: %w", admin.ErrConflict, err)
 	}
@@ -49,12 +51,21 @@ func (d *daemon) upgrade(ctx context.Context) (pid int, err error) {
 func (d *daemon) handOver(s *upgrade.Successor) {
 	d.unwatch()
 	d.noted(upgrade.MainProcess(s.PID))
-	s.Confirm()
+	asked, err := s.Confirm()
+	if err != nil {
+		d.log.Warn("the new process cannot show the connections of this one", zap.Error(err))
+	}
 	d.log.Info("upgraded: the new process accepts connections", zap.Int("successor", s.PID))
 	if phase(d.phase.Load()) > reloading { // a drain was requested meanwhile, which is for the successor, too
 		s.Terminate()
 	}
-	d.successor <- s
+	d.successor <- successor{s, asked}
+}
+
+// successor is the process that has taken over, and what it asks this one by; nil: it cannot.
+type successor struct {
+	*upgrade.Successor
+	asks net.Listener
 }
 
 // noted logs that the service manager could not be told something.
@@ -79,7 +90,8 @@ func (d *daemon) upgradeOn(ctx context.Context, signals <-chan os.Signal) {
 // serves tells the process before this one, and the service manager, that this process serves.
 func (d *daemon) serves() {
 	d.kin.discard(d.planner.Plan())
-	d.kin.given.Ready()
+	d.kin.given.Ready(d.planner.Plan().Upgrade.Timeout)
+	d.older.adopt(d.kin.given.Predecessors())
 	ctx, cancel := context.WithCancel(context.Background())
 	d.unwatch = cancel
 	d.background.Go(func() { d.noted(upgrade.Watch(ctx, d.proxy.Loops(), d.log.Logger)) })
@@ -110,23 +122,45 @@ func (d *daemon) store(diff *plan.Diff) {
 	d.noted(err)
 }
 
-// retire ends this process after a successor has taken over: when its connections have ended, which may take as long as
-// it takes. A signal bounds it to the drain timeout, and another one resets the connections.
-func (d *daemon) retire(s *upgrade.Successor, signals <-chan os.Signal) error {
+// retire ends this process after a successor has taken over: when its connections have ended. After upgrade.timeout, or
+// when a signal or the successor asks for it, it drains, and another request resets the connections.
+func (d *daemon) retire(s successor, signals chan os.Signal) error {
 	d.enter(unready)
 	now := time.Now()
+	d.replaced.Store(&now)
 	d.drainBegan.CompareAndSwap(nil, &now)
+	d.older.leave()
 	d.leave()
 	d.enter(draining)
 	d.closePlan(true)
 	d.proxy.StopAccepting()
+	d.log.Retire()
+	if s.asks != nil {
+		api := admin.ServePrivate(s.asks, &retired{adminDaemon{daemon: d}, signals}, d.log.Level, d.log.Logger)
+		defer api.Close()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go d.bound(ctx, cancel, s, signals)
+	go d.bound(ctx, cancel, s.Successor, signals)
 	if err := d.proxy.Drain(ctx, config.Drain{Timeout: asLongAsItTakes}); err != nil {
 		return err
 	}
 	d.log.Info("stopped: the new process has taken over", zap.Int("successor", s.PID))
+	return nil
+}
+
+// retired is the daemon as the processes after it see it.
+type retired struct {
+	adminDaemon
+	signals chan<- os.Signal
+}
+
+// Drain does what SIGTERM does.
+func (r *retired) Drain(bool) error {
+	select {
+	case r.signals <- syscall.SIGTERM:
+	default: // several wait
+	}
 	return nil
 }
 
@@ -148,11 +182,18 @@ func (d *daemon) leave() {
 	}
 }
 
-// bound ends a retirement when signals ask for that.
+// bound bounds a retirement: by upgrade.timeout, then by the times of a drain, which a signal begins, too.
 func (d *daemon) bound(ctx context.Context, end func(), s *upgrade.Successor, signals <-chan os.Signal) {
-	timeout := time.NewTimer(0)
-	<-timeout.C
-	exited, waits := s.Exited, false
+	timeout := time.NewTimer(asLongAsItTakes)
+	defer timeout.Stop()
+	limit := d.planner.Plan().Upgrade.Timeout
+	if s.Timeout >= 0 {
+		limit = s.Timeout
+	}
+	if limit > 0 {
+		d.drainIn(limit, timeout)
+	}
+	exited, drains := s.Exited, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -163,17 +204,31 @@ func (d *daemon) bound(ctx context.Context, end func(), s *upgrade.Successor, si
 					zap.Int("successor", s.PID), zap.Error(err))
 			}
 			exited = nil
+			continue
 		case <-timeout.C:
-			d.log.Warn("the drain timed out, and the remaining connections are reset")
-			end()
-		case <-signals:
-			if waits {
-				end()
+			if drains {
+				d.log.Warn("the drain timed out, and the remaining connections are reset")
+			} else {
+				d.log.Info("the old process drains: upgrade.timeout has passed", zap.Duration("timeout", limit))
 			}
-			waits = true
-			timeout.Reset(d.planner.Plan().Drain.Timeout)
+		case <-signals:
 		}
+		if drains {
+			end()
+			return
+		}
+		drains = true
+		c := d.planner.Plan().Drain
+		d.proxy.EndOver(c.Spread)
+		d.drainIn(c.Timeout, timeout)
 	}
+}
+
+// drainIn sets the time of a retirement's next step.
+func (d *daemon) drainIn(in time.Duration, timer *time.Timer) {
+	at := time.Now().Add(in)
+	d.drainsAt.Store(&at)
+	timer.Reset(in)
 }
 
 // listenersChange reports whether a plan has other listeners than the one before it.

@@ -19,6 +19,7 @@ import (
 type API struct {
 	server
 	socket  *socket // nil on TCP
+	private bool    // only processes of the same upgrade reach it
 	daemon  Daemon
 	level   zap.AtomicLevel
 	slow    *SlowTurns
@@ -79,7 +80,7 @@ func (a *API) Serve(d Daemon, level zap.AtomicLevel, slow *SlowTurns) {
 
 // isOpen reports whether other machines reach a.
 func (a *API) isOpen() bool {
-	return a.socket == nil && !isLoopbackAddress(a.listener.Addr().String())
+	return !a.private && a.socket == nil && !isLoopbackAddress(a.listener.Addr().String())
 }
 
 // Address is the address that a listens on, as "unix:///PATH" or "tcp://HOST:PORT".

@@ -45,6 +45,8 @@ type Daemon interface {
 	Drain(held bool) error
 	// Undrain undoes that while connections are accepted. Its error matches [ErrConflict] when they are not.
 	Undrain() error
+	// ReopenAccessLog opens the file of the access log anew, and has the old processes of upgrades do so.
+	ReopenAccessLog()
 	// Upgrade starts the program anew, and returns when the new process has taken over: its id.
 	Upgrade(ctx context.Context) (pid int, err error)
 }

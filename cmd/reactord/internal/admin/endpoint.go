@@ -54,6 +54,8 @@ var (
 		"Drain the process: it stops accepting, and exits when all connections have ended.", http.StatusAccepted, ""}
 	DeleteDrain = Endpoint[None, Drain]{http.MethodDelete, "/v1/drain", "undrain",
 		"Undo a drain while connections are still accepted: the process is ready again.", 0, ""}
+	PostReopen = Endpoint[None, None]{http.MethodPost, "/v1/access-log/reopen", "reopenAccessLog",
+		"Open the file of the access log anew, as SIGUSR1 does. So do the old processes of upgrades.", 0, ""}
 	PostUpgrade = Endpoint[None, Upgrade]{http.MethodPost, "/v1/upgrade", "upgrade",
 		"Start the program anew. The new process takes over the listeners, and this one drains.", 0, ""}
 	GetLogLevel = Endpoint[None, LogLevel]{http.MethodGet, "/v1/log-level", "getLogLevel",

@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"syscall"
 
@@ -36,6 +38,20 @@ func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error
 		}
 	}
 	return a, nil
+}
+
+// ServePrivate answers requests on a listener that only processes of the same upgrade reach, until [API.Close].
+func ServePrivate(l net.Listener, d Daemon, level zap.AtomicLevel, log *zap.Logger) *API {
+	a := &API{private: true, server: newServer("old process", l, "", maxClients, log)}
+	a.Serve(d, level, nil)
+	return a
+}
+
+// NewPrivateClient makes a client of an API of [ServePrivate]. dial connects to it.
+func NewPrivateClient(dial func() (net.Conn, error)) *Client {
+	return &Client{Access{Address: "the old process"}, "http://localhost", http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() },
+	}}}
 }
 
 // Dup is a copy of the listening socket for another process. The caller closes it.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -45,6 +46,7 @@ func routes() []route {
 		bind(GetDrain, (*API).getDrain),
 		bind(PostDrain, (*API).drain),
 		bind(DeleteDrain, (*API).undrain),
+		bind(PostReopen, (*API).reopen),
 		patient(PostUpgrade, (*API).upgrade),
 		bind(GetLogLevel, (*API).logLevel),
 		bind(SetLogLevel, (*API).setLogLevel),
@@ -64,7 +66,7 @@ func bind[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (
 	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error {
 		ctx, cancel := context.WithTimeout(req.Context(), requestTimeout)
 		defer cancel()
-		return respond(a, ctx, w, &r, in.(*In), f)
+		return respond(ctx, a, w, &r, in.(*In), f)
 	}
 	return r
 }
@@ -75,18 +77,18 @@ func patient[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In
 	r := e.route()
 	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error {
 		writing := http.NewResponseController(w)
-		if err := writing.SetWriteDeadline(time.Time{}); err != nil {
+		if err := writing.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return problem(http.StatusInternalServerError, err.Error())
 		}
 		defer func() { _ = writing.SetWriteDeadline(time.Now().Add(writeTimeout)) }()
-		return respond(a, req.Context(), w, &r, in.(*In), f)
+		return respond(req.Context(), a, w, &r, in.(*In), f)
 	}
 	return r
 }
 
 // respond calls the handler of a request, and writes its answer.
 func respond[In, Out any](
-	a *API, ctx context.Context, w http.ResponseWriter, r *route, in *In, f func(*API, context.Context, *In) (Out, error),
+	ctx context.Context, a *API, w http.ResponseWriter, r *route, in *In, f func(*API, context.Context, *In) (Out, error),
 ) error {
 	out, err := f(a, ctx, in)
 	if err != nil {
@@ -289,6 +291,11 @@ func (a *API) undrain(ctx context.Context, _ *None) (Drain, error) {
 		return Drain{}, err
 	}
 	return a.getDrain(ctx, nil)
+}
+
+func (a *API) reopen(context.Context, *None) (None, error) {
+	a.daemon.ReopenAccessLog()
+	return None{}, nil
 }
 
 func (a *API) upgrade(ctx context.Context, _ *None) (Upgrade, error) {

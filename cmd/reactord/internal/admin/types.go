@@ -50,6 +50,19 @@ type Status struct {
 	AccessLog   *AccessLog `json:"access_log,omitempty" doc:"What became of the lines of the access log, if there is one."`
 	LastReload  *Reload    `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
 	Drain       *Drain     `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
+
+	Predecessors []Predecessor `json:"predecessors,omitempty" doc:"The old processes of upgrades that have connections still, the last one first."`
+}
+
+// Predecessor is an old process of an upgrade whose connections have not ended.
+type Predecessor struct {
+	PID         int     `json:"pid"`
+	Version     string  `json:"version,omitempty"`
+	Revision    string  `json:"revision,omitempty"`
+	Elapsed     Seconds `json:"elapsed_seconds" doc:"For how long it has been replaced."`
+	Left        Seconds `json:"left_seconds" doc:"In what time it drains (upgrade.timeout), or resets its connections if it drains; 0: it has no limit."`
+	Connections int     `json:"connections" doc:"Its open connections."`
+	Error       string  `json:"error,omitempty" doc:"Why the rest is not known."`
 }
 
 // AccessLog is what became of the lines of the access log.
@@ -267,6 +280,7 @@ type Filter struct {
 	Client   netip.Prefix  `query:"client" doc:"Only connections of clients with this address or prefix, as 192.0.2.0/24."`
 	MinAge   time.Duration `query:"min_age" doc:"Only connections that have been open for so long, as 10m."`
 	MinIdle  time.Duration `query:"min_idle" doc:"Only connections on which no byte has moved for so long, as 30s."`
+	PID      int           `query:"pid" min:"1" doc:"Only connections of the process with this id: this one, or an old process of an upgrade. Default: all of them."`
 }
 
 // ConnectionQuery is a page of a list of connections.
@@ -278,7 +292,7 @@ type ConnectionQuery struct {
 
 // Connection is a connection of a client.
 type Connection struct {
-	ID            string  `json:"id" doc:"Identifies the connection while the process runs."`
+	ID            string  `json:"id" doc:"Identifies the connection while the process runs. In an old process of an upgrade it is ID@PID."`
 	Listener      string  `json:"listener"`
 	Client        string  `json:"client" doc:"The client's address: IP:PORT."`
 	Backend       string  `json:"backend"`
@@ -341,7 +355,7 @@ type Drain struct {
 	Held        bool    `json:"held" doc:"The process is not ready, and nothing ends until it drains."`
 	Elapsed     Seconds `json:"elapsed_seconds" doc:"For how long the process has been draining, or not been ready."`
 	Left        Seconds `json:"left_seconds" doc:"In what time the remaining connections are reset; 0 while it is held."`
-	Connections int     `json:"connections" doc:"Open connections."`
+	Connections int     `json:"connections" doc:"Open connections, with those of the old processes of upgrades."`
 }
 
 // Upgrade is a new process that takes over.

@@ -38,6 +38,8 @@ type Config struct {
 	Limits Limits
 	// Drain is how the process ends after SIGTERM.
 	Drain Drain
+	// Upgrade is how the old process of an upgrade ends.
+	Upgrade Upgrade
 	// Resolver configures the DNS queries of discovery.
 	Resolver Resolver
 	// Kubernetes is the API server, for the discovery of Services.
@@ -144,6 +146,14 @@ type Drain struct {
 	Timeout time.Duration
 }
 
+// Upgrade is how the old process of an upgrade ends, whose connections live on.
+type Upgrade struct {
+	// Timeout is how long the old process lives at most before it drains, as Drain says and without the delay: its code
+	// is the old one, with the faults that an upgrade mends. The value of the new process counts. 0: as long as its
+	// connections. Default: 1 h.
+	Timeout time.Duration
+}
+
 // Resolver configures the DNS queries of discovery.
 type Resolver struct {
 	// Servers are the DNS servers, IP:PORT. Empty (default): those of /etc/resolv.conf.
@@ -204,6 +214,7 @@ func New() *Config {
 		AccessLog:  newAccessLog(),
 		Limits:     Limits{SourceRate: newSourceRate()},
 		Drain:      Drain{Timeout: 30 * time.Second},
+		Upgrade:    Upgrade{Timeout: time.Hour},
 		Resolver:   Resolver{Timeout: 2 * time.Second, Attempts: 2},
 		Kubernetes: Kubernetes{Timeout: 10 * time.Second},
 		XDS:        newXDS(),

@@ -77,6 +77,8 @@ var rules = map[string]rule{
 	"Drain.Spread":  orUnlimited,
 	"Drain.Timeout": orUnlimited,
 
+	"Upgrade.Timeout": orUnlimited,
+
 	"Resolver.Servers":  {form: isResolver},
 	"Resolver.Timeout":  timeout,
 	"Resolver.Attempts": {min: 1, max: 100},

@@ -3,6 +3,7 @@ package logging
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,8 +19,13 @@ type Log struct {
 	// Recent is the last lines.
 	Recent *Recent
 
-	queue *queue
+	queue   *queue
+	retired *atomic.Bool
 }
+
+// Retire adds the id of the process to the lines that follow: another process has taken over, and writes to the same
+// log.
+func (l *Log) Retire() { l.retired.Store(true) }
 
 // Close writes what is queued and ends the logger. It does not close the file.
 func (l *Log) Close() error { return l.queue.Close() }
@@ -70,10 +76,11 @@ func New(out *os.File, level, format string) (*Log, error) {
 	q := newQueue(out, queueBytes, func(lines uint64) {
 		direct.Warn("log lines were dropped: the log's reader is too slow", zap.Uint64("lines", lines))
 	})
-	atomic := zap.NewAtomicLevelAt(least)
+	current := zap.NewAtomicLevelAt(least)
 	recent := &Recent{}
-	both := zapcore.NewTee(zapcore.NewCore(encoder, q, atomic), newRecentCore(recent))
-	return &Log{zap.New(both), atomic, recent, q}, nil
+	both := zapcore.NewTee(zapcore.NewCore(encoder, q, current), newRecentCore(recent))
+	retired := &atomic.Bool{}
+	return &Log{zap.New(&retiring{both, retired}), current, recent, q, retired}, nil
 }
 
 // forMachines has the names of fields that log collectors expect. Times are RFC 3339 in UTC with microseconds;

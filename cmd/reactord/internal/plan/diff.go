@@ -44,6 +44,9 @@ func (d *Diff) Limits() bool { return d.Old == nil || d.Old.Limits != d.New.Limi
 // Drain reports whether the settings of the drain change.
 func (d *Diff) Drain() bool { return d.Old == nil || d.Old.Drain != d.New.Drain }
 
+// Upgrade reports whether the settings of upgrades change.
+func (d *Diff) Upgrade() bool { return d.Old == nil || d.Old.Upgrade != d.New.Upgrade }
+
 // AccessLog reports whether the settings of the access log change.
 func (d *Diff) AccessLog() bool {
 	return d.Old == nil || !reflect.DeepEqual(d.Old.AccessLog, d.New.AccessLog)
@@ -51,7 +54,8 @@ func (d *Diff) AccessLog() bool {
 
 // Empty reports whether nothing changes.
 func (d *Diff) Empty() bool {
-	return len(d.Listeners) == 0 && len(d.Backends) == 0 && !d.Limits() && !d.Drain() && !d.AccessLog()
+	return len(d.Listeners) == 0 && len(d.Backends) == 0 && !d.Limits() && !d.Drain() && !d.Upgrade() &&
+		!d.AccessLog()
 }
 
 func (d *Diff) listeners(old, next *Plan) {

@@ -15,6 +15,7 @@ func (d *Diff) Lines(most int) []string {
 	if d.Old != nil {
 		l.settings("limits", d.Old.Limits, d.New.Limits)
 		l.settings("drain", d.Old.Drain, d.New.Drain)
+		l.settings("upgrade", d.Old.Upgrade, d.New.Upgrade)
 		l.settings("access_log", d.Old.AccessLog, d.New.AccessLog)
 	}
 	for _, c := range d.Listeners {

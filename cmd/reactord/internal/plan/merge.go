@@ -40,7 +40,7 @@ func merge(parts *Parts, before *Plan, unchanged func(backend string) bool) (*Pl
 	}
 	m := merger{parts: parts, whole: w, file: &w.File, before: before, unchanged: unchanged}
 	c := m.file.Config
-	m.plan = &Plan{Limits: c.Limits, Drain: c.Drain, AccessLog: c.AccessLog}
+	m.plan = &Plan{Limits: c.Limits, Drain: c.Drain, Upgrade: c.Upgrade, AccessLog: c.AccessLog}
 	m.listeners()
 	for i := range c.Backends {
 		m.backend(i)

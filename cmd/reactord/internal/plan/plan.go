@@ -14,6 +14,7 @@ type Plan struct {
 	Revision  uint64 // counts plans that were put in force
 	Limits    config.Limits
 	Drain     config.Drain
+	Upgrade   config.Upgrade
 	AccessLog config.AccessLog
 	Listeners []Listener // in the order of their names
 	Backends  []Backend  // in the order of their names

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -20,6 +21,9 @@ type Config struct {
 	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets
 	// for a process to come.
 	KeepFiles bool
+	// OnDown is called, on a loop, when the connections to a server are reset because it is down (close_on_down). It may
+	// be nil.
+	OnDown func(backend string, server netip.AddrPort)
 	// OnSlowTurn is told of turns of a loop that last too long: see [reactor.LoopConfig]. nil: package log is.
 	OnSlowTurn func(reactor.SlowTurn)
 

@@ -102,6 +102,14 @@ func (p *Proxy) CloseConnections(ctx context.Context, f Filter) (n int, err erro
 	return n, nil
 }
 
+// serverDown resets the connections to a server that has gone down.
+func (p *Proxy) serverDown(s *upstream.Server) {
+	p.closeServer(s)
+	if p.onDown != nil {
+		p.onDown(s.Backend.Name, s.Address)
+	}
+}
+
 // closeServer resets the connections to a server. From any thread.
 func (p *Proxy) closeServer(s *upstream.Server) {
 	p.walkAll(connsOf, func(l *intrusive.Links) bool {

@@ -63,13 +63,21 @@ func (p *Proxy) OpenOnLoops() []int {
 }
 
 // StopAccepting leaves accepting to another process, which has the sockets of [Proxy.ListenSockets]: they are closed
-// here, with their queues left to the other one. Open connections live on until [Proxy.Drain]. No plan is taken any
-// more. It may be called from any goroutine.
+// here, with their queues left to the other one. Health checks end, and no plan is taken any more. Open connections
+// live on until [Proxy.Drain]. It may be called from any goroutine.
 func (p *Proxy) StopAccepting() {
 	p.planning.Lock()
 	p.stopped, p.handedOver = true, true
 	p.planning.Unlock()
 	p.each((*worker).stopAccepting)
+}
+
+// EndOver ends open connections evenly spread over a time while [Proxy.Drain] waits for them, as the Spread of a drain
+// does. 0: they are left alone. It is called once, from any goroutine.
+func (p *Proxy) EndOver(spread time.Duration) {
+	if spread > 0 {
+		p.each(func(w *worker) { w.spread.begin(spread) })
+	}
 }
 
 func (p *Proxy) stopPlanning() {

@@ -26,6 +26,7 @@ type Proxy struct {
 	upstreams *upstream.Directory
 	table     atomic.Pointer[table] // the plan in force
 	first     *change               // that the loops begin with
+	onDown    func(backend string, server netip.AddrPort)
 
 	planning   sync.Mutex // of the next three, and of swapping the table
 	stopped    bool       // the proxy has stopped accepting
@@ -102,6 +103,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		seed:       cfg.seed,
 		unique:     cmp.Or(cfg.seed, rand.Uint64()),
 		tickets:    cfg.Tickets,
+		onDown:     cfg.OnDown,
 	}
 	if p.ports = cfg.ports; p.ports == 0 {
 		p.ports = sessionPorts()
@@ -123,7 +125,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		p.workers = append(p.workers, w)
 	}
 	p.upstreams = upstream.New(upstream.Config{
-		Loop: loops[0], Log: p.log, OnDown: p.closeServer, OnGroup: p.groupChanged, Seed: p.seed,
+		Loop: loops[0], Log: p.log, OnDown: p.serverDown, OnGroup: p.groupChanged, Seed: p.seed,
 	})
 	p.table.Store(&table{plan: &plan.Plan{}})
 	c, err := p.prepareChange(first)

@@ -120,7 +120,12 @@ func (w *worker) follow(c *change) {
 }
 
 // stopAccepting leaves accepting to another process, which has the same sockets.
-func (w *worker) stopAccepting() { w.advance(workerStopped) }
+func (w *worker) stopAccepting() {
+	w.advance(workerStopped)
+	if w.index == 0 {
+		w.proxy.upstreams.Stop() // the other process checks the servers
+	}
+}
 
 // drain stops accepting. The worker ends with its last connection.
 func (w *worker) drain() { w.advance(workerDraining) }

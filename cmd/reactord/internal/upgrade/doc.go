@@ -11,6 +11,10 @@
 // path, where there may be another file by now. It returns when the successor serves. The process then stops accepting,
 // and ends with its last connection.
 //
+// After an upgrade both processes keep a channel: the new one connects to the old one by [Predecessor.Dial], and the
+// old one accepts from the listener of [Successor.Confirm]. The next successor is given the channels to all processes
+// before it.
+//
 // [Ready], [Reloading], [Draining] and their like tell the service manager about the process. [Watch] feeds its
 // watchdog while all loops answer. [Store] keeps sockets there across a restart.
 //
@@ -35,6 +39,7 @@
 //	sockets.go   sockets and their names
 //	inherit.go   what a process was given
 //	program.go   starts a successor
+//	channel.go   connections from a new process to the old ones
 //	notify.go    tells the service manager about the process
 //	watchdog.go  feeds the watchdog of the service manager
 //	store.go     sockets that the service manager keeps

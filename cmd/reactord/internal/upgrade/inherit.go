@@ -21,13 +21,17 @@ const (
 	firstFD      = 3                    // see sd_listen_fds(3)
 )
 
-// manifest is what a predecessor tells its successor first. The descriptors follow that of the socket between them.
+// manifest is what a predecessor tells its successor first. The descriptors follow that of the socket between them:
+// those of the sockets, and those to older processes.
 type manifest struct {
 	Sockets []string        `json:"sockets"`         // names
 	State   json.RawMessage `json:"state,omitempty"` // see [Given.State]
+	PID     int             `json:"pid,omitempty"`   // of the predecessor
+	Older   []int           `json:"older,omitempty"` // the ids of the processes before it
 }
 
-// The answers of a successor: a line with one of these words, and after "failed" the reason.
+// The answers of a successor: a line with one of these words, and after "ready" how long the predecessor may take to
+// end, after "failed" the reason.
 const (
 	answerReady  = "ready"
 	answerFailed = "failed"
@@ -48,6 +52,8 @@ type Given struct {
 	stored      []Socket
 	state       json.RawMessage
 	predecessor *os.File // the socket to it; nil: there is none, or it knows how the start has ended
+	pid         int      // of the predecessor
+	older       []*Predecessor
 }
 
 // Inherit takes over what the process was given, and removes it from the environment.
@@ -87,13 +93,13 @@ func (g *Given) fromPredecessor() error {
 	if err := json.NewDecoder(io.LimitReader(g.predecessor, maxManifest)).Decode(&m); err != nil {
 		return fmt.Errorf("the sockets of the predecessor: %w", err)
 	}
-	g.state = m.State
+	g.state, g.pid = m.State, m.PID
 	for i, name := range m.Sockets {
 		if err := g.add(Socket{name, fd + 1 + i}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return g.adoptOlder(m.Older, fd+1+len(m.Sockets))
 }
 
 func isSocket(fd int) error {
@@ -201,17 +207,26 @@ func (g *Given) Upgrading() bool {
 	return g.predecessor != nil
 }
 
-// Ready tells the predecessor, if there is one, that this process serves. It returns when the predecessor knows, and
-// has told the service manager that this is the main process now; or else after a few seconds, or when the predecessor
-// has ended. Then the function [Ready] may follow.
-func (g *Given) Ready() {
-	if p := g.end(); p != nil {
-		defer p.Close()
-		if _, err := io.WriteString(p, answerReady+"\n"); err == nil {
-			_ = p.SetReadDeadline(time.Now().Add(confirmTime))
-			_, _ = p.Read(make([]byte, 1)) // until EOF
-		}
+// Ready tells the predecessor, if there is one, that this process serves, and how long the predecessor may take to end
+// (see [Successor.Timeout]). It returns when the predecessor knows, and has told the service manager that this is the
+// main process now; or else after a few seconds, or when the predecessor has ended. Then the function [Ready] may
+// follow.
+func (g *Given) Ready(timeout time.Duration) {
+	p := g.end()
+	if p == nil {
+		return
 	}
+	_, err := io.WriteString(p, answerReady+" "+timeout.String()+"\n")
+	if err == nil {
+		_ = p.SetReadDeadline(time.Now().Add(confirmTime))
+		_, err = p.Read(make([]byte, 1))
+	}
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = p.SetReadDeadline(time.Time{})
+		g.keep(p)
+		return
+	}
+	_ = p.Close() // it has ended, or is of a version that is not asked anything
 }
 
 // Fail tells the predecessor, if there is one, why this process does not serve.

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -68,8 +69,33 @@ var roles = map[string]func(){
 			return
 		}
 		sockets := g.Sockets()
-		g.Ready()
+		g.Ready(time.Hour)
 		greet(sockets)
+	},
+	"ask": func() { // says to all processes before it who it is, and what it takes each of them for
+		g, err := Inherit()
+		if err != nil {
+			panic(err)
+		}
+		g.Ready(time.Hour)
+		for _, p := range g.Predecessors() {
+			c, err := p.Dial()
+			if err != nil {
+				panic(err)
+			}
+			fmt.Fprintf(c, "%d %d\n", os.Getpid(), p.PID)
+		}
+		time.Sleep(time.Minute)
+	},
+	"older version": func() { // which closes the socket when the predecessor has confirmed
+		f := os.NewFile(firstFD, "predecessor")
+		if err := json.NewDecoder(f).Decode(&struct{}{}); err != nil {
+			panic(err)
+		}
+		_, _ = f.WriteString("ready\n")
+		_, _ = f.Read(make([]byte, 1))
+		_ = f.Close()
+		time.Sleep(time.Minute)
 	},
 }
 
@@ -116,6 +142,17 @@ func greet(sockets []Socket) {
 		}()
 	}
 	time.Sleep(time.Minute)
+}
+
+// confirm lets a successor continue, and returns the listener for its connections.
+func confirm(t *testing.T, s *Successor) net.Listener {
+	t.Helper()
+	l, err := s.Confirm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
 }
 
 // unkept is an error if a descriptor blocks, or is inherited by further programs.

@@ -70,6 +70,8 @@ func NewProgram() *Program {
 type Successor struct {
 	PID    int
 	Exited <-chan struct{} // closed when it has ended
+	// Timeout is how long this process may take to end, as the successor says; negative: it has not said it.
+	Timeout time.Duration
 
 	socket  *os.File
 	process *os.Process
@@ -82,9 +84,12 @@ const endTime = time.Second
 
 // Start starts the program anew, with the same arguments and with the sockets, and returns when the successor serves.
 // After an error there is no successor: it is killed if it does not serve in time. The sockets stay the caller's, who
-// keeps them open meanwhile. state goes to [Given.State] in the form of package json; nil: nothing. The caller tells
-// the service manager ([MainProcess]), and then calls [Successor.Confirm].
-func (p *Program) Start(ctx context.Context, sockets []Socket, state any) (_ *Successor, err error) {
+// keeps them open meanwhile. older are the processes before this one that have not ended; they stay the caller's, too.
+// state goes to [Given.State] in the form of package json; nil: nothing. The caller tells the service manager
+// ([MainProcess]), and then calls [Successor.Confirm].
+func (p *Program) Start(
+	ctx context.Context, sockets []Socket, older []*Predecessor, state any,
+) (_ *Successor, err error) {
 	m, err := newManifest(sockets, state)
 	if err != nil {
 		return nil, err
@@ -95,7 +100,14 @@ func (p *Program) Start(ctx context.Context, sockets []Socket, state any) (_ *Su
 	defer func() { p.finish(err == nil) }()
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	s, err := p.spawn(sockets)
+	fds, pids := dups(older)
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}()
+	m.Older = pids
+	s, err := p.spawn(sockets, fds)
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", p.path, err)
 	}
@@ -156,7 +168,7 @@ func (p *Program) finish(serves bool) {
 }
 
 // spawn starts the process. Package os/exec is not used, because an os.File would change the mode of the sockets.
-func (p *Program) spawn(sockets []Socket) (*Successor, error) {
+func (p *Program) spawn(sockets []Socket, older []int) (*Successor, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
@@ -166,6 +178,9 @@ func (p *Program) spawn(sockets []Socket) (*Successor, error) {
 	files := []uintptr{0, 1, 2, uintptr(pair[1])}
 	for _, s := range sockets {
 		files = append(files, uintptr(s.FD))
+	}
+	for _, fd := range older {
+		files = append(files, uintptr(fd))
 	}
 	pid, err := syscall.ForkExec(p.path, p.args, &syscall.ProcAttr{
 		Env: environment(), Files: files,
@@ -191,7 +206,8 @@ func (p *Program) spawn(sockets []Socket) (*Successor, error) {
 // wait waits until the successor has ended. If it has not served, its process group is killed: before its parent has
 // taken its state, so that the id is not another group's yet.
 func (s *Successor) wait() {
-	for unix.Waitid(unix.P_PID, s.PID, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR { //nolint:revive // again
+	for errors.Is(unix.Waitid(unix.P_PID, s.PID, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+		continue
 	}
 	if !s.serves.Load() {
 		_ = unix.Kill(-s.PID, unix.SIGKILL)
@@ -211,6 +227,7 @@ func environment() []string {
 
 // newManifest is what the successor is told.
 func newManifest(sockets []Socket, state any) (m manifest, err error) {
+	m.PID = os.Getpid()
 	for _, s := range sockets {
 		m.Sockets = append(m.Sockets, s.Name)
 	}
@@ -227,6 +244,9 @@ func (s *Successor) await(ctx context.Context) error {
 	word, reason, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 	switch {
 	case err == nil && word == answerReady:
+		if s.Timeout, err = time.ParseDuration(reason); err != nil {
+			s.Timeout = -1
+		}
 		return nil
 	case err == nil && word == answerFailed:
 		return errors.New(reason)
@@ -248,6 +268,3 @@ func (s *Successor) Failure() error {
 
 // Terminate asks the successor to end.
 func (s *Successor) Terminate() { _ = s.process.Signal(unix.SIGTERM) }
-
-// Confirm lets the successor continue, which waits for the service manager to know it.
-func (s *Successor) Confirm() { _ = s.socket.Close() }

@@ -28,12 +28,12 @@ func TestStart(t *testing.T) {
 	}
 	defer early.Close()
 	p := program(t, "serve")
-	s, err := p.Start(context10s(t), []Socket{a, b, b}, nil)
+	s, err := p.Start(context10s(t), []Socket{a, b, b}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.kill(nil)
-	s.Confirm()
+	confirm(t, s)
 	for _, fd := range []int{a.FD, b.FD} {
 		if err := unkept(fd); err != nil {
 			t.Error(err)
@@ -49,7 +49,7 @@ func TestStart(t *testing.T) {
 	if text, err := io.ReadAll(early); err != nil || !strings.Contains(string(text), "tcp://a") {
 		t.Errorf("the connection that was queued: %q, %v", text, err)
 	}
-	if _, err := p.Start(context10s(t), nil, nil); !errors.Is(err, ErrUpgraded) {
+	if _, err := p.Start(context10s(t), nil, nil, nil); !errors.Is(err, ErrUpgraded) {
 		t.Errorf("a second upgrade: %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestStartFails(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			defer cancel()
-			_, err := p.Start(ctx, []Socket{s}, nil)
+			_, err := p.Start(ctx, []Socket{s}, nil, nil)
 			if err == nil || !strings.Contains(err.Error(), test.text) {
 				t.Fatalf("%v, want %s", err, test.text)
 			}
@@ -80,12 +80,12 @@ func TestStartFails(t *testing.T) {
 				t.Error(err)
 			}
 			t.Setenv(roleEnv, "serve")
-			next, err := p.Start(context10s(t), []Socket{s}, nil)
+			next, err := p.Start(context10s(t), []Socket{s}, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer next.kill(nil)
-			next.Confirm()
+			confirm(t, next)
 			if pid, _ := greeting(t, at); pid != next.PID {
 				t.Errorf("%d, want %d", pid, next.PID)
 			}
@@ -94,7 +94,7 @@ func TestStartFails(t *testing.T) {
 	t.Run("no file", func(t *testing.T) {
 		p := program(t, "serve")
 		p.path = filepath.Join(t.TempDir(), "gone")
-		if _, err := p.Start(context10s(t), nil, nil); !errors.Is(err, os.ErrNotExist) {
+		if _, err := p.Start(context10s(t), nil, nil, nil); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -102,7 +102,7 @@ func TestStartFails(t *testing.T) {
 		p := program(t, "hang")
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		if _, err := p.Start(ctx, nil, nil); !errors.Is(err, context.Canceled) {
+		if _, err := p.Start(ctx, nil, nil, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -124,7 +124,7 @@ func TestStartFailsWithChildren(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			if e := raw.Control(func(fd uintptr) {
-				_, err = program(t, role).Start(ctx, []Socket{{"tcp://a", int(fd)}}, nil)
+				_, err = program(t, role).Start(ctx, []Socket{{"tcp://a", int(fd)}}, nil, nil)
 			}); e != nil || err == nil {
 				t.Fatal("it serves", e)
 			}
@@ -150,7 +150,7 @@ func TestStartTwice(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := p.Start(ctx, nil, nil)
+		_, err := p.Start(ctx, nil, nil, nil)
 		ended <- err
 	}()
 	deadline := time.Now().Add(patience)
@@ -166,7 +166,7 @@ func TestStartTwice(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := p.Start(ctx, nil, nil); !errors.Is(err, ErrUpgrading) {
+	if _, err := p.Start(ctx, nil, nil, nil); !errors.Is(err, ErrUpgrading) {
 		t.Errorf("%v", err)
 	}
 	cancel()
@@ -181,12 +181,12 @@ func TestStartManySockets(t *testing.T) {
 	for range 500 {
 		sockets = append(sockets, s)
 	}
-	next, err := program(t, "serve").Start(context10s(t), sockets, nil)
+	next, err := program(t, "serve").Start(context10s(t), sockets, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer next.kill(nil)
-	next.Confirm()
+	confirm(t, next)
 	if pid, _ := greeting(t, at); pid != next.PID {
 		t.Errorf("%d, want %d", pid, next.PID)
 	}
@@ -199,7 +199,7 @@ func TestStartWrongSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	_, err = program(t, "serve").Start(context10s(t), []Socket{{"tcp://x", fd}}, nil)
+	_, err = program(t, "serve").Start(context10s(t), []Socket{{"tcp://x", fd}}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), `"tcp://x": the socket does not listen`) {
 		t.Errorf("%v", err)
 	}
@@ -213,7 +213,7 @@ func TestInheritNothing(t *testing.T) {
 	if err != nil || len(g.Sockets()) != 0 || g.Upgrading() || clean() != nil {
 		t.Errorf("%+v, %v", g, err)
 	}
-	g.Ready()
+	g.Ready(0)
 	g.Fail(io.EOF)
 	(*Given)(nil).Discard()
 	t.Setenv(successorEnv, "999")

@@ -282,6 +282,9 @@ func (d *Daemon) setDrain(to *admin.Drain) error {
 	return d.Err
 }
 
+// ReopenAccessLog does nothing: there is none.
+func (d *Daemon) ReopenAccessLog() {}
+
 // Upgrade returns a number. It refuses a context that would end an upgrade early.
 func (d *Daemon) Upgrade(ctx context.Context) (int, error) {
 	if at, ok := ctx.Deadline(); ok {

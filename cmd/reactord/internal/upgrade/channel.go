@@ -1,0 +1,215 @@
+package upgrade
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The socket between successor and predecessor stays open after the upgrade. A connection to the predecessor is made by
+// sending it one end of a new pair of sockets. So any process that has the socket may connect, several at a time, and
+// the next successor is given it.
+
+// Predecessor is an old process of an upgrade whose connections have not ended. Its methods may be called from any
+// goroutine.
+type Predecessor struct {
+	PID int
+
+	socket *net.UnixConn
+	gone   chan struct{}
+}
+
+// confirmation is the byte by which a predecessor lets its successor continue.
+const confirmation = 'c'
+
+// dialTime bounds how long a predecessor that is stopped keeps the caller of Dial.
+const dialTime = time.Second
+
+// newPredecessor returns the predecessor at the other end of a socket, which is closed: the result has a copy.
+func newPredecessor(pid int, f *os.File) (*Predecessor, error) {
+	socket, err := unixConn(f)
+	if err != nil {
+		return nil, err
+	}
+	p := &Predecessor{PID: pid, socket: socket, gone: make(chan struct{})}
+	go p.follow()
+	return p, nil
+}
+
+// unixConn returns a copy of a socket as a connection, and closes the socket.
+func unixConn(f *os.File) (*net.UnixConn, error) {
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(unix.ENOTSOCK, c.Close())
+	}
+	return u, nil
+}
+
+// follow returns when the predecessor has ended.
+func (p *Predecessor) follow() {
+	defer close(p.gone)
+	_, _ = io.Copy(io.Discard, p.socket)
+}
+
+// Gone is closed when the predecessor has ended, or when p is closed.
+func (p *Predecessor) Gone() <-chan struct{} { return p.gone }
+
+// Close leaves the predecessor to other processes.
+func (p *Predecessor) Close() { _ = p.socket.Close() }
+
+// Dial makes a connection, which the predecessor accepts from the listener of [Successor.Confirm].
+func (p *Predecessor) Dial() (net.Conn, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	defer unix.Close(pair[1])
+	c, err := unixConn(os.NewFile(uintptr(pair[0]), "predecessor"))
+	if err != nil {
+		return nil, err
+	}
+	_ = p.socket.SetWriteDeadline(time.Now().Add(dialTime))
+	if _, _, err = p.socket.WriteMsgUnix([]byte{0}, unix.UnixRights(pair[1]), nil); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// dup returns a copy of the socket for a successor. The caller closes it.
+func (p *Predecessor) dup() (fd int, err error) {
+	raw, err := p.socket.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	e := raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) })
+	return fd, errors.Join(e, os.NewSyscallError("fcntl", err))
+}
+
+// dups returns copies of the sockets of those that have not ended, and their process ids.
+func dups(all []*Predecessor) (fds, pids []int) {
+	for _, p := range all {
+		if fd, err := p.dup(); err == nil { // else it has ended, or has been left
+			fds, pids = append(fds, fd), append(pids, p.PID)
+		}
+	}
+	return fds, pids
+}
+
+// channel accepts the connections of successors.
+type channel struct {
+	socket *net.UnixConn
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Accept returns the next connection. When no process is left that could make one, it waits until Close.
+func (c *channel) Accept() (net.Conn, error) {
+	text, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	for {
+		_, n, _, _, err := c.socket.ReadMsgUnix(text, rights)
+		if err != nil {
+			<-c.closed
+			return nil, net.ErrClosed
+		}
+		if conn := received(rights[:n]); conn != nil {
+			return conn, nil
+		}
+	}
+}
+
+// received returns the connection that a message has brought, or nil.
+func received(rights []byte) net.Conn {
+	controls, _ := unix.ParseSocketControlMessage(rights)
+	var fds []int
+	for i := range controls {
+		more, _ := unix.ParseUnixRights(&controls[i])
+		fds = append(fds, more...)
+	}
+	var conn net.Conn
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "successor")
+		if i > 0 {
+			_ = f.Close()
+			continue
+		}
+		if c, err := unixConn(f); err == nil {
+			conn = c
+		}
+	}
+	return conn
+}
+
+// Close ends Accept. Connections that were accepted stay open.
+func (c *channel) Close() (err error) {
+	c.once.Do(func() {
+		close(c.closed)
+		err = c.socket.Close()
+	})
+	return err
+}
+
+// Addr returns the address of the socket, which has no name.
+func (c *channel) Addr() net.Addr { return c.socket.LocalAddr() }
+
+// Confirm lets the successor continue, which waits for the service manager to know it. It returns a listener for the
+// connections of the successor and of those that follow it: see [Predecessor.Dial].
+func (s *Successor) Confirm() (net.Listener, error) {
+	_, err := s.socket.Write([]byte{confirmation})
+	if err != nil {
+		return nil, errors.Join(err, s.socket.Close())
+	}
+	socket, err := unixConn(s.socket)
+	if err != nil {
+		return nil, err
+	}
+	return &channel{socket: socket, closed: make(chan struct{})}, nil
+}
+
+// Predecessors returns the processes before this one whose connections have not ended, the last one first. They are
+// known once [Given.Ready] has returned, and belong to the caller, who closes them.
+func (g *Given) Predecessors() []*Predecessor {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := g.older
+	g.older = nil
+	return slices.Clip(all)
+}
+
+// adoptOlder takes over the sockets to the processes before the predecessor, which begin at a descriptor.
+func (g *Given) adoptOlder(pids []int, fd int) error {
+	for i, pid := range pids {
+		if err := isSocket(fd + i); err != nil {
+			return err
+		}
+		unix.CloseOnExec(fd + i)
+		p, err := newPredecessor(pid, os.NewFile(uintptr(fd+i), "predecessor"))
+		if err != nil {
+			return err
+		}
+		g.older = append(g.older, p)
+	}
+	return nil
+}
+
+// keep keeps the socket to the predecessor that has confirmed.
+func (g *Given) keep(socket *os.File) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p, err := newPredecessor(g.pid, socket); err == nil {
+		g.older = slices.Insert(g.older, 0, p)
+	}
+}
