@@ -87,6 +87,7 @@ type conn struct {
 	phase     phase
 	why       end
 	sides     [2]sideState
+	spoke     uint8 // the side of the last byte
 	closes    uint8 // sockets being closed
 	resetWait uint8 // how often the time between two attempts to reset has doubled
 	counted   bool  // the connection has one of the backend's Load

@@ -406,6 +406,8 @@ func (d *dial) unreachable() end {
 		return endServerTLS
 	case noPort(d.err):
 		return endLocal
+	case errors.Is(d.err, os.ErrDeadlineExceeded), errors.Is(d.err, syscall.ETIMEDOUT):
+		return endConnectTimeout
 	}
 	return endNoServer
 }
@@ -425,7 +427,7 @@ func (d *dial) choose(t *task.T) error {
 	}
 	switch {
 	case errors.Is(err, balance.ErrNoServer) && d.failures != 0:
-		return d.fail(endNoServer, err)
+		return d.fail(d.unreachable(), err)
 	case errors.Is(err, balance.ErrNoServer):
 		return d.fail(endNoneAvailable, err)
 	}

@@ -25,7 +25,7 @@ const (
 	endQueueFull
 	endQueueTimeout
 	endConnectClientReset // the client reset it while a server was connected
-	endConnectTimeout     // the time for all attempts was over
+	endConnectTimeout     // no server answered in time, or the time for all attempts was over
 	endNoServer           // the servers that were tried could not be reached
 	endNoneAvailable      // there was no server to try
 	endRetryBudget        // a server could not be reached, and the budget allowed no retry
@@ -89,7 +89,7 @@ var ends = [endCount]accesslog.End{
 	endConnectClientReset: {By: "client", Phase: "connect", Code: "CC",
 		Why: "the client has reset the connection before a server was connected"},
 	endConnectTimeout: {By: "connect_timeout", Phase: "connect", Code: "sC",
-		Why: "the time for all attempts to connect has passed"},
+		Why: "no server has answered in time"},
 	endNoServer: {By: "server", Phase: "connect", Code: "SC",
 		Why: "the servers that were tried could not be reached"},
 	endNoneAvailable: {By: "no_server", Phase: "connect", Code: "SC", Why: "there was no server to try"},
@@ -111,10 +111,10 @@ var ends = [endCount]accesslog.End{
 		Why: "the server has ended TLS without a close_notify: bytes may be missing"},
 	endClientTLSData: {By: "client_tls", Phase: "data", Code: "CD", Why: "the client has broken the rules of TLS"},
 	endServerTLSData: {By: "server_tls", Phase: "data", Code: "SD", Why: "the server has broken the rules of TLS"},
-	endFirstByte: {By: "first_byte_timeout", Phase: "data", Code: "sD",
+	endFirstByte: {By: "first_byte_timeout", Phase: "data", Code: "cD",
 		Why: "no byte came from either side in time"},
 	endIdle: {By: "idle_timeout", Phase: "data", Code: "cD", Why: "no byte has moved for too long"},
-	endHalfClosed: {By: "half_close_timeout", Phase: "last_data", Code: "cL",
+	endHalfClosed: {By: "half_close_timeout", Phase: "last_data", Code: "cD",
 		Why: "one side had ended, and no byte has moved for too long"},
 	endLifetime: {By: "lifetime", Phase: "data", Code: "PD",
 		Why: "the connection has been open for as long as it may"},
@@ -125,6 +125,10 @@ var ends = [endCount]accesslog.End{
 	endKilled:   {By: "killed", Phase: "data", Code: "KD", Why: "the process has ended"},
 	endInternal: {By: "internal", Phase: "connect", Code: "IC", Why: "a fault of this program"},
 }
+
+// awaitsServer is the code of a timeout while the server was expected to speak. That in the table of ends is of one
+// while the client was.
+const awaitsServer = "sD"
 
 // String is the end in logs.
 func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -29,6 +30,7 @@ type provocation struct {
 	set     func(*testing.T, *plan.Plan) // nil: the defaults
 	provoke func(*testing.T, *Proxy, net.Listener)
 	test    string // that provokes it instead
+	code    string // that is logged; "": that of the table
 }
 
 // each is settings of the backend.
@@ -195,7 +197,7 @@ var provocations = []provocation{
 	}},
 	{end: endFirstByte, set: each(func(b *config.Backend) { b.FirstByteTimeout = soon }), provoke: idly},
 	{end: endIdle, set: each(func(b *config.Backend) { b.IdleTimeout = soon }), provoke: idly},
-	{end: endHalfClosed, set: each(func(b *config.Backend) { b.HalfCloseTimeout = soon }),
+	{end: endHalfClosed, code: awaitsServer, set: each(func(b *config.Backend) { b.HalfCloseTimeout = soon }),
 		provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 			c, _ := pair(t, p, ln)
 			_ = c.CloseWrite()
@@ -274,7 +276,7 @@ func (v provocation) run(t *testing.T, ring reactor.RingKind, phase string) {
 	v.provoke(t, p, ln)
 	awaitEnd(t, p, v.end)
 	how := v.end.logged(phase)
-	want := how.By + "/" + phase + " " + how.Code + " l " + how.Why
+	want := how.By + "/" + phase + " " + cmp.Or(v.code, how.Code) + " l " + how.Why
 	waitFor(t, "the line: "+want, func() bool {
 		text, _ := os.ReadFile(next.AccessLog.Path)
 		return strings.Contains("\n"+string(text), "\n"+want+"\n")

@@ -135,6 +135,7 @@ func (c *conn) count(side, n int) {
 	if side == server && c.pipes[server].bytes == 0 {
 		c.listener.stats.firstByte.Observe(c.loop().Now() - c.began)
 	}
+	c.spoke = uint8(side)
 	c.pipes[side].bytes += uint64(n)
 	c.listener.stats.bytes[side].Add(uint64(n))
 }

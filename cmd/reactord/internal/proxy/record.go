@@ -124,7 +124,22 @@ func (c *conn) logEnd() {
 	}
 	c.line(&w.line)
 	w.line.End = c.why.logged(c.phaseName())
+	if c.awaitsServer() {
+		w.line.End.Code = awaitsServer
+	}
 	w.accessLog.Log(&w.line)
+}
+
+// awaitsServer reports whether the connection has ended because the server was silent, as HAProxy tells it: the client
+// has spoken last, or has sent EOF.
+func (c *conn) awaitsServer() bool {
+	switch c.why {
+	case endIdle:
+		return c.pipes[client].bytes > 0 && c.spoke == client
+	case endHalfClosed:
+		return c.pipes[client].state.ended()
+	}
+	return false
 }
 
 // logInterim writes a line of a connection that stays open, if one is due.
