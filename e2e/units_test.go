@@ -212,3 +212,46 @@ func TestLogrotate(t *testing.T) {
 	}
 	d.stop()
 }
+
+// The unit's reload fails if the process refuses the file, with the reason. Without an admin API it checks the file.
+func TestUnitReloads(t *testing.T) {
+	line := readUnit(t, "reactord.service").last(t, "ExecReload")
+	for _, admin := range []bool{true, false} {
+		t.Run(fmt.Sprintf("admin API %v", admin), func(t *testing.T) {
+			dir := t.TempDir()
+			text := func(more string) string {
+				text := reloadConfig("auto", "", []string{"web=127.0.0.1:0"}, serve(t, echo)) + more
+				if admin {
+					text += "admin: {address: 'unix://" + dir + "/admin'}\n"
+				}
+				return text
+			}
+			config := writeConfig(t, text(""))
+			d := startFile(t, config)
+			reload := func() result {
+				argv := strings.Fields(strings.NewReplacer("/usr/bin/reactord", reactord,
+					"/etc/reactord/reactord.yaml", config, "$MAINPID", fmt.Sprint(d.pid())).Replace(line))
+				return runCommand(t, argv...)
+			}
+			writeFile(t, config, text("drain: {timeout: 7s}\n"))
+			if r := reload(); r.code != 0 {
+				t.Errorf("exit code %d\n%s", r.code, r.stderr)
+			}
+			d.await("reloaded")
+			writeFile(t, config, text("drain: {timeout: never}\n"))
+			if r := reload(); r.code != 1 || !strings.Contains(r.stderr, config+":") {
+				t.Errorf("a mistake: exit code %d\n%s", r.code, r.stderr)
+			}
+			used := strings.Replace(text(""), "127.0.0.1:0'", d.metrics+"'", 1) // check cannot see that
+			writeFile(t, config, used)
+			r := reload()
+			if admin && (r.code != 1 || !strings.Contains(r.stderr, "address already in use")) {
+				t.Errorf("a port that is taken: exit code %d\n%s", r.code, r.stderr)
+			}
+			if !admin {
+				d.await("the reload was refused: the configuration is what it was")
+			}
+			d.stop()
+		})
+	}
+}

@@ -3,19 +3,25 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"golang.org/x/sys/unix"
 )
 
 // ctlCommand asks and tells a running reactord by its admin API.
 type ctlCommand struct {
 	Address string `env:"REACTORD_ADMIN" default:"unix:///run/reactord/admin.sock" placeholder:"ADDRESS" help:"Address of the admin API, as admin.address of the configuration, or https://HOST:PORT (${default})."`
+	File    string `name:"config" short:"c" placeholder:"FILE" help:"Configuration file that says the address instead. The daemon is on this machine: its certificate is not verified without --cacert."`
 	Credentials
 	JSON bool `name:"json" help:"Print the answer of the API unchanged."`
 
@@ -41,16 +47,49 @@ type ctlCommand struct {
 
 // AfterApply gives the commands what they work with.
 func (c *ctlCommand) AfterApply(k *kong.Context) error {
-	access, err := c.access(c.Address)
+	access, err := c.where()
+	var client *admin.Client
+	if err == nil {
+		client, err = admin.NewClient(access)
+	}
+	if errors.Is(err, errNoAdmin) && k.Selected().Target.Type() == reflect.TypeFor[ctlReload]() {
+		err = nil // a reload has another way
+	}
 	if err != nil {
 		return err
 	}
-	client, err := admin.NewClient(access)
-	if err != nil {
-		return err
-	}
-	k.Bind(&ctl{client: client, json: c.JSON, out: os.Stdout, colour: wantsColour(os.Stdout)})
+	k.Bind(&ctl{client: client, config: c.File, json: c.JSON, out: os.Stdout, colour: wantsColour(os.Stdout)})
 	return nil
+}
+
+// errNoAdmin is the error of a configuration file without an admin API.
+var errNoAdmin = errors.New("no admin API: write admin: {address: unix:///run/reactord/admin.sock}")
+
+// where returns the access to the admin API.
+func (c *ctlCommand) where() (admin.Access, error) {
+	if c.File == "" {
+		return c.access(c.Address)
+	}
+	cfg, _, err := config.Load(c.File)
+	if err != nil {
+		return admin.Access{}, err
+	}
+	address := cfg.Admin.Address
+	if address == "" {
+		return admin.Access{}, fmt.Errorf("%s: %w", c.File, errNoAdmin)
+	}
+	if file := cfg.Admin.WebConfigFile; file != "" {
+		secure, err := admin.HasTLS(file)
+		if err != nil {
+			return admin.Access{}, err
+		}
+		if secure {
+			address = "https://" + strings.TrimPrefix(address, "tcp://")
+		}
+	}
+	access, err := c.access(address)
+	access.Own = true
+	return access, err
 }
 
 // wantsColour reports whether f is a terminal, and its user has not said otherwise (no-color.org).
@@ -61,8 +100,9 @@ func wantsColour(f *os.File) bool {
 
 // ctl is what the commands work with.
 type ctl struct {
-	client *admin.Client
-	json   bool // print the API's text
+	client *admin.Client // nil: there is no admin API
+	config string        // the configuration file that says so
+	json   bool          // print the API's text
 	out    io.Writer
 	colour bool
 }

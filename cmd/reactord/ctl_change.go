@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
@@ -106,10 +107,15 @@ func showClosed(w *bufio.Writer, n *admin.Closed) {
 	fmt.Fprintf(w, "%d connections closed\n", n.Closed)
 }
 
-type ctlReload struct{}
+type ctlReload struct {
+	Signal int `placeholder:"PID" help:"Without an admin API in the file of --config: check the file, and send SIGHUP to this process. What check does not find is only in its log then."`
+}
 
 // Run reads the configuration file again. What is wrong with it is printed as check does.
-func (ctlReload) Run(c *ctl) error {
+func (r ctlReload) Run(c *ctl) error {
+	if c.client == nil {
+		return r.bySignal(c.config)
+	}
 	return call(c, admin.PostReload, admin.None{}, func(w *bufio.Writer, r *admin.Reload) {
 		for _, change := range r.Changes {
 			fmt.Fprintln(w, plain(change))
@@ -118,6 +124,21 @@ func (ctlReload) Run(c *ctl) error {
 			fmt.Fprintln(w, "nothing has changed")
 		}
 	})
+}
+
+// bySignal checks a configuration file, and has a process read it.
+func (r ctlReload) bySignal(path string) error {
+	if r.Signal <= 0 {
+		return fmt.Errorf("%s: %w, or give the process by --signal", path, errNoAdmin)
+	}
+	if err := (checkCommand{Config: path}).Run(); err != nil {
+		return err
+	}
+	if err := syscall.Kill(r.Signal, syscall.SIGHUP); err != nil {
+		return fmt.Errorf("process %d: %w", r.Signal, err)
+	}
+	fmt.Println("the process was told: whether it takes the file is in its log, because there is no admin API")
+	return nil
 }
 
 type ctlDrain struct {

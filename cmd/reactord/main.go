@@ -71,6 +71,10 @@ func main() {
 	if err == nil {
 		err = repeated(command)
 	}
+	if _, ok := errors.AsType[*config.Error](err); ok { // of the file that ctl finds the daemon by
+		fmt.Fprintln(os.Stderr, explain(err))
+		os.Exit(1)
+	}
 	if err != nil {
 		parser.Errorf("%s (see reactord --help)", err)
 		os.Exit(2)
