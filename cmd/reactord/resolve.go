@@ -32,6 +32,11 @@ func settle(ctx context.Context, cfg *config.Config, placed placement, warn func
 		return nil, err
 	}
 	warnOfNames(cfg, warn)
+	for _, text := range cfg.Unusual() {
+		if warn != nil {
+			warn(text)
+		}
+	}
 	if err := lookUp(ctx, f); err != nil {
 		return nil, err
 	}

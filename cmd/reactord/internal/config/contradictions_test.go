@@ -152,7 +152,7 @@ func TestRules(t *testing.T) {
 			`address "fd://a": only a listener may be a socket of the service manager: write tcp://HOST:PORT`},
 		{"server", "weight: 1001", "weight 1001 is out of range: write 0 to 1000"},
 		{"server", "priority: 1, backup: true", "backup is the last priority of all: write either backup or priority"},
-		{"server", "state: down", `state "down" is unknown: write one of "up", "drain" and "maintenance"`},
+		{"server", "state: down", `state "down" is unknown: write maintenance`},
 		{"server", "name: a b", `name "a b": use`},
 
 		{"backend", "source_addresses: [localhost]", `source_address "localhost" is not an IP address: ` +

@@ -68,7 +68,14 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 func (d *decoder) unknownKey(p *place, key string, at position, s *shape) {
 	meant := s.keys.nearest(key)
 	advice := s.keys.propose(meant)
-	if meant == "" {
+	foreign := foreignKeys[fold(key)]
+	switch {
+	case foreign != "":
+		meant, advice = "", foreign
+	case s.sample != "" && meant == "":
+		advice += ", as in " + s.sample
+	}
+	if meant == "" && foreign == "" {
 		for _, f := range s.fields { // drain_timeout is timeout below drain
 			rest, ok := strings.CutPrefix(key, f.key+"_")
 			if ok && f.shape != nil && f.shape.byKey[rest] != nil {

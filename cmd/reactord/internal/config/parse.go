@@ -130,6 +130,9 @@ func (d *decoder) syntax(err error) {
 	if t != nil && t.Type == token.MappingStartType && t.Prev != nil && strings.HasSuffix(t.Prev.Value, "$") {
 		text += ": write quotes around text with ${"
 	}
+	if strings.Contains(text, "not allowed in this context") {
+		text += ": check the indentation of this line and the next: settings of one mapping begin in the same column"
+	}
 	text = strings.ReplaceAll(text, "'\t'", "'\\t' (a tab: write spaces)")
 	d.add(at, "not YAML: %s", strings.Join(strings.Fields(text), " "))
 }

@@ -242,8 +242,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "a duration in days",
 		new:  "drain: {timeout: 1 day}\n",
-		want: `a.yaml:1:18: timeout "1 day" is not a duration: ` +
-			"write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
+		want: `a.yaml:1:18: timeout "1 day" is not a duration: write 24h`,
 	}, {
 		name: "a duration of the wrong type",
 		new:  "drain: {timeout: true}\n",
@@ -345,7 +344,8 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "upgrade", "user", "watch" and "xds", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
-			`a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
+			`a.yaml:1:7: not YAML: mapping value is not allowed in this context: check the indentation of this line and ` +
+				`the next: settings of one mapping begin in the same column`},
 		{"a variable in braces", "log: {level: ${LEVEL}}\n",
 			`a.yaml:1:15: not YAML: ',' or '}' must be specified: write quotes around text with ${`},
 		{"a tab", "log:\n\tlevel: info\n",

@@ -21,6 +21,9 @@ func (d *decoder) text(p *place, name string, n ast.Node, into *string) {
 	hint := ""
 	if _, ok := n.(ast.ScalarNode); ok && n.Type() != ast.NullType {
 		hint = fmt.Sprintf(": write it in quotes, %q", n.GetToken().Value)
+		if v := n.GetToken().Value; name == "version" && (v == "1" || v == "2") { // of PROXY
+			hint = ": write v" + v
+		}
 	}
 	d.fail(p, "%s is text, not %s%s", name, describe(n), hint)
 }
@@ -81,6 +84,10 @@ func (d *decoder) duration(p *place, name string, n ast.Node, into *time.Duratio
 	switch n := n.(type) {
 	case *ast.StringNode:
 		v, err := time.ParseDuration(n.Value)
+		if meant := foreignDuration(n.Value); err != nil && meant != 0 {
+			d.fail(p, "%s %s is not a duration: write %s", name, quote(n.Value), formatDuration(meant))
+			return
+		}
 		if err != nil {
 			d.fail(p, "%s %s is not a duration: %s", name, quote(n.Value), example)
 			return

@@ -140,7 +140,7 @@ func (v *validator) one(at *step, f *field, x reflect.Value) {
 func (v *validator) text(at *step, r *rule, s string) {
 	if r.oneOf != nil {
 		if !r.oneOf.has(s) {
-			v.value(at, "%s is unknown: %s", quote(s), r.oneOf.didYouMean(s))
+			v.value(at, "%s is unknown: %s", quote(s), cmp.Or(r.oneOf.translate(s), r.oneOf.didYouMean(s)))
 		}
 		return
 	}
