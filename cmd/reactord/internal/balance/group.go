@@ -146,6 +146,11 @@ func (g *Group) HasUntried(tried *Set) bool {
 			return true
 		}
 	}
+	for _, i := range g.ejected {
+		if !tried.has(g.members[i].id) {
+			return true
+		}
+	}
 	return false
 }
 

@@ -383,7 +383,13 @@ func TestEjectedAreTheLastResort(t *testing.T) {
 		within(t, count, []float64{0, 0, 0.75, 0.25}, 3.5)
 		r := Request{}
 		for _, i := range []int{0, 2, 3} {
+			if !g.HasUntried(&r.Tried) {
+				t.Errorf("%s: no server is left before %d", policy, i)
+			}
 			r.Tried.Add(list[i].Key)
+		}
+		if g.HasUntried(&r.Tried) {
+			t.Errorf("%s: a server is left that is down", policy)
 		}
 		if i, err := p.Pick(g, &r); !errors.Is(err, ErrNoServer) {
 			t.Errorf("%s: server %d, %v; want %v", policy, i, err, ErrNoServer)

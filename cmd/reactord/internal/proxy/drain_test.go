@@ -157,7 +157,8 @@ func TestDrainSpreadsBesideSessions(t *testing.T) {
 		f := udpFixture(Backend{}, config.UDP{IdleTimeout: over}, packets.addr()).on(ring)
 		f.Loops = 1
 		f.addOther(ln)
-		f.Listeners = append(f.Listeners, Listener{Name: "tcp", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "other"})
+		tcp := Listener{Name: "tcp", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "other"}
+		f.Listeners = append(f.Listeners, tcp)
 		p := f.run(t)
 		for range sessions {
 			ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))

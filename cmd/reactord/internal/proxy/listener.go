@@ -335,11 +335,11 @@ func (l *listener) backOff(err error) {
 	l.acceptAfter(reactor.AcceptBackoff)
 }
 
-// failed notes that a socket of the listener has failed. It is tried again; everything else goes on.
+// failed notes that a socket of the listener has failed. It is tried again; everything else continues.
 func (l *listener) failed(err error) {
 	l.stats.failing.Add(1)
-	l.worker.proxy.log.Error("listener failed: retrying", zap.String("listener", l.name()), zap.Int("loop", l.worker.index),
-		zap.Duration("backoff", reactor.AcceptBackoff), zap.Error(err))
+	l.worker.proxy.log.Error("listener failed: retrying", zap.String("listener", l.name()),
+		zap.Int("loop", l.worker.index), zap.Duration("backoff", reactor.AcceptBackoff), zap.Error(err))
 }
 
 // recovered notes that the socket works again.

@@ -68,7 +68,7 @@ func startAiling(t *testing.T, ring *ailing, f fixture) *Proxy {
 	return p
 }
 
-// A listener that fails is tried again. Its loop, which is the control loop, goes on, and follows plans meanwhile.
+// A listener that fails is tried again. Its loop, which is the control loop, continues, and follows plans meanwhile.
 func TestListenerFailsAndRecovers(t *testing.T) {
 	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		ring := &ailing{Ring: newRing(t, kind)}

@@ -115,7 +115,8 @@ func (r *restart) failures() (n uint64) {
 
 // Clients that come while all servers restart are served when these are back: the same servers are tried again.
 func TestSimulationOfARestart(t *testing.T) {
-	for servers, away := range map[int]time.Duration{1: time.Second, 2: 700 * time.Millisecond} { // two use up the retries sooner
+	// Two servers use up the retries sooner.
+	for servers, away := range map[int]time.Duration{1: time.Second, 2: 700 * time.Millisecond} {
 		for seed := range testenv.Seeds(20) {
 			r := &restart{servers: servers, clients: 20, each: 50 * time.Millisecond, away: away}
 			err := r.play(seed, func(k *simring.Kernel) {
@@ -141,10 +142,12 @@ func TestSimulationOfARestartThatTakesTooLong(t *testing.T) {
 		attempts          uint64 // of each client
 		shortest, longest time.Duration
 	}{
-		"retries":       {func(*config.Backend) {}, 4, 2250 * time.Millisecond, 3750*time.Millisecond + slack},
-		"delay":         {func(c *config.Backend) { c.RetryDelay = 4 * time.Second }, 4, 9 * time.Second, 15*time.Second + slack},
-		"total timeout": {func(c *config.Backend) { c.TotalConnectTimeout = 1500 * time.Millisecond }, 2, 1500 * time.Millisecond, 1500*time.Millisecond + slack},
-		"no delay":      {func(c *config.Backend) { c.RetryDelay = 0 }, 1, 0, slack},
+		"retries": {func(*config.Backend) {}, 4, 2250 * time.Millisecond, 3750*time.Millisecond + slack},
+		"delay": {func(c *config.Backend) { c.RetryDelay = 4 * time.Second },
+			4, 9 * time.Second, 15*time.Second + slack},
+		"total timeout": {func(c *config.Backend) { c.TotalConnectTimeout = 1500 * time.Millisecond },
+			2, 1500 * time.Millisecond, 1500*time.Millisecond + slack},
+		"no delay": {func(c *config.Backend) { c.RetryDelay = 0 }, 1, 0, slack},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range testenv.Seeds(5) {
@@ -166,7 +169,7 @@ func TestSimulationOfARestartThatTakesTooLong(t *testing.T) {
 	}
 }
 
-// Clients wait for the retry budget instead of being lost at once, and it bounds their attempts.
+// Clients wait for the retry budget instead of being lost immediately, and it bounds their attempts.
 func TestSimulationOfARestartWithinTheBudget(t *testing.T) {
 	for seed := range testenv.Seeds(20) {
 		r := &restart{servers: 1, clients: 20, each: time.Millisecond, away: time.Second,
