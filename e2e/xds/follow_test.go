@@ -1,8 +1,11 @@
 package xds
 
 import (
+	"net"
+	"strings"
 	"testing"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 )
@@ -46,6 +49,41 @@ func TestFollow(t *testing.T) {
 			return err != nil
 		})
 	})
+}
+
+// What is in force keeps its address and its servers: a new listener does not take the one, and names that no resolver
+// knows do not replace the others.
+func TestInForceStays(t *testing.T) {
+	plane := newControlPlane(t)
+	one, two := newServer(t, "one"), newServer(t, "two")
+	addr := vacant(t)
+	plane.set(listener(t, "z", addr, "c"), cluster("c"), assignment(t, "c", one.addr), cluster("d"),
+		assignment(t, "d", two.addr))
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0") // a DNS server that does not answer
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	d := start(t, "epoll", []string{"http://" + plane.addr}, "hold_back: 5s",
+		"\nresolver: {servers: ['"+silent.LocalAddr().String()+"'], timeout: 100ms}")
+	first := awaitServer(t, addr, "one")
+
+	plane.set(listener(t, "a", addr, "d"))
+	plane.awaitRefusal("a", "overlaps")
+	works(t, first, awaitServer(t, addr, "one"))
+
+	named := cluster("c")
+	named.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
+	named.EdsClusterConfig = nil
+	named.LoadAssignment = assignment(t, "c", "app.test:80")
+	plane.set(named)
+	eventually(t, "it keeps its servers", func() bool {
+		return strings.Contains(d.logged(), "the backend keeps its servers until there is one")
+	})
+	works(t, first, awaitServer(t, addr, "one"))
+
+	plane.remove(resource.ListenerType, "z")
+	works(t, first, awaitServer(t, addr, "two")) // a has it now
 }
 
 // Whatever a control plane does wrong, what it says is done in the end, and what works is not disturbed.
