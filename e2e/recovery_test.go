@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"testing"
 )
 
@@ -65,9 +66,6 @@ backends:
     check: {interval: 500ms, fast_interval: 50ms, down_interval: 50ms, rise: 2, fall: 2, expect: %s}
     ejection: {time: 1h, max_time: 10h}
 `, primary.address, spare.address, test.server, test.expect))
-			if test.meanwhile == "" {
-				d.await("server is down") // the spare, by its check
-			}
 			eventually(t, "it serves", func() bool { return named(d.addr) == "primary" })
 			for range 3 {
 				primary.stop()
@@ -82,4 +80,39 @@ backends:
 			d.stop()
 		})
 	}
+}
+
+// newHung is the address of a server that accepts, and says nothing.
+func newHung(t *testing.T) string {
+	t.Helper()
+	return serve(t, func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) })
+}
+
+// No client has a server that hangs: those that come before the first checks have ended wait for the one that does not.
+// Meanwhile the process is not ready. A server that a reload adds is no exception.
+func TestFirstChecksAreAwaited(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		good, hung := newBacking(t, "good"), newHung(t)
+		settings := func(servers string) string {
+			return fmt.Sprintf(`
+backends:
+  - name: b
+    servers: [%s]
+    balance: {policy: round_robin}
+    check: {interval: 1h, timeout: 1s, expect: good}
+`, servers)
+		}
+		d := startDiscovery(t, ring, settings("'tcp://"+good.address+"', 'tcp://"+hung+"'"))
+		if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable {
+			t.Errorf("/readyz while a server is checked: %d %s", status, body)
+		}
+		for range 20 {
+			if name := greeting(d.addr); name != "g" {
+				t.Fatalf("%q answers", name)
+			}
+		}
+		d.await("server is down")
+		eventually(t, "it is ready", func() bool { status, _ := d.get("/readyz"); return status == http.StatusOK })
+		d.stop()
+	})
 }

@@ -131,6 +131,8 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	if d.admin != nil {
 		if conf.first.Config.XDS.Enabled() {
 			d.admin.SetUnready("starting: the control plane has not said anything yet")
+		} else if !kin.given.Succeeds() { // else the process before this one is ready meanwhile
+			d.admin.SetUnready("starting: servers are checked for the first time")
 		}
 		d.admin.CheckReady(d.failingListeners)
 		d.admin.Serve(d.metricsHandler())
@@ -145,12 +147,36 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	if err := d.xds.start(ctx); err != nil {
 		return nil, d.undo(err)
 	}
+	if err := d.awaitChecks(ctx); err != nil {
+		return nil, d.undo(err)
+	}
 	d.serves()
 	d.enter(serving)
 	d.readiness.mu.Lock()
 	defer d.readiness.mu.Unlock()
 	d.answerReady()
 	return d, nil
+}
+
+// maxFirstChecks bounds how long a start waits for the first checks.
+const maxFirstChecks = 10 * time.Second
+
+// awaitChecks waits until each server that is checked has been checked once, as long as one check may take: the process
+// before this one serves meanwhile, and a load balancer sends no clients.
+func (d *daemon) awaitChecks(ctx context.Context) error {
+	var most time.Duration
+	for _, b := range d.planner.Plan().Backends {
+		if b.Settings.Check.Interval > 0 {
+			most = max(most, b.Settings.Check.Timeout)
+		}
+	}
+	select {
+	case <-d.proxy.Checked():
+	case <-time.After(min(most, maxFirstChecks)):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // undo ends what was started.

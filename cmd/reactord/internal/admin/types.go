@@ -216,7 +216,7 @@ type BackendServer struct {
 	Backend        string    `json:"backend"`
 	Name           string    `json:"name"`
 	Address        string    `json:"address"`
-	State          string    `json:"state" enum:"up,ejected,down,drain,maintenance" doc:"What it is used for; only up has new connections."`
+	State          string    `json:"state" enum:"up,ejected,waiting,down,drain,maintenance" doc:"What it is used for; only up has new connections."`
 	Reason         string    `json:"reason,omitempty" doc:"Why it is not up."`
 	Since          time.Time `json:"since" doc:"When the state was entered."`
 	AdminState     string    `json:"admin_state" enum:"up,drain,maintenance" doc:"What its source or an override says, whatever its health."`

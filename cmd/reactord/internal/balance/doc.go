@@ -13,7 +13,8 @@
 //
 // A server without a weight, or that is in Request.Tried, or that is full, is never picked; one that is not healthy
 // only in panic. The limits of loads are exact for all loops together. [ErrFull] is returned only if there is a
-// server that would do if it were not full, [ErrNoServer] only if there is none. Only relations of weights count: to
+// server that would do if it were not full, or one of which it is not known yet whether it is healthy, [ErrNoServer]
+// only if there is none. Only relations of weights count: to
 // give fractions, multiply all by the same number.
 //
 // Policies: the settings are those of config.Balance.
@@ -41,7 +42,8 @@
 // ordered by priority; backup servers are the last. A set can carry 1.4 times the part of its weight that is healthy:
 // up to 28 % of it may be down without a change. The first set gets what it can carry, the next what is left, and so
 // forth. If all together cannot carry everything, each gets its proportion; and if then fewer servers of the backend
-// are healthy than the panic threshold says, health is ignored. In panic, a connection that has tried a server in
+// are healthy than the panic threshold says, health is ignored. Servers that wait for their first result count as
+// healthy there, and are not used. In panic, a connection that has tried a server in
 // vain still prefers healthy ones.
 //
 // A connection that its set has no server for is offered to the other sets in order. It does not leave full servers

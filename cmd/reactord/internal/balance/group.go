@@ -21,6 +21,7 @@ type Server struct {
 	Locality string // see config.Balance.Locality
 	Healthy  bool
 	Ejected  bool  // it is not healthy because connects to it have failed: it is picked if nothing else is left
+	Waiting  bool  // whether it is healthy is not known yet; it is not Healthy
 	Load     *Load // its connections, of all loops. Nil: it is counted by the group alone, without a limit
 }
 
@@ -32,6 +33,7 @@ type Group struct {
 	sets                   []set    // in the order of preference
 	active                 int      // the last priority that has a share
 	panic                  bool
+	waiting                bool // one of the members is
 	loadFactor             float64
 	ipv4Prefix, ipv6Prefix int
 	byID                   []int32 // the members in the order of their ids, for round robin
@@ -64,6 +66,7 @@ type member struct {
 	weight  int64
 	inverse float64 // of weight
 	healthy bool
+	waiting bool
 	live    bool // it may be picked
 }
 
@@ -88,7 +91,9 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 		next.policy = p
 	}
 	for i := range servers {
-		next.members[i] = newMember(&servers[i])
+		m := newMember(&servers[i])
+		next.waiting = next.waiting || m.waiting && m.weight > 0
+		next.members[i] = m
 	}
 	next.arrange(s, servers)
 	next.panic = next.panics(s.PanicThreshold)
@@ -123,7 +128,8 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 }
 
 func newMember(s *Server) member {
-	m := member{id: hashAddrPort(s.Key), load: s.Load, weight: int64(min(s.Weight, MaxWeight)), healthy: s.Healthy}
+	m := member{id: hashAddrPort(s.Key), load: s.Load, weight: int64(min(s.Weight, MaxWeight))}
+	m.healthy, m.waiting = s.Healthy, s.Waiting && !s.Healthy
 	if m.load == nil {
 		m.load = new(Load)
 	}
@@ -154,6 +160,6 @@ func (g *Group) HasUntried(tried *Set) bool {
 	return false
 }
 
-// InUse reports whether the server may be picked at all: it has a weight, is healthy or the group is in panic, and is
-// in the subset.
+// InUse reports whether the server may be picked at all: it has a weight, is healthy or the group is in panic and it
+// does not wait, and is in the subset.
 func (g *Group) InUse(index int) bool { return g.members[index].live }

@@ -10,7 +10,8 @@ import (
 var (
 	// ErrNoServer means that there is no server to try: none has a weight and is healthy, or all of them were tried.
 	ErrNoServer = errors.New("no server is available")
-	// ErrFull means that servers could be tried, and all of them have as many connections as their limits allow.
+	// ErrFull means that servers could be tried, and all of them have as many connections as their limits allow; or that
+	// it is not known yet whether some are healthy.
 	ErrFull = errors.New("all servers are full")
 )
 
@@ -66,7 +67,7 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	switch {
 	case i != none:
 		return int(i), nil
-	case c.full:
+	case c.full || g.waiting:
 		return 0, ErrFull
 	}
 	return 0, ErrNoServer

@@ -66,29 +66,35 @@ func (g *Group) arrange(s *config.Balance, servers []Server) {
 	}
 }
 
-// capacity is the part of the connections that the healthy servers of a set can carry, up to 1.
-func (g *Group) capacity(s *set) float64 {
-	healthy, all := 0.0, 0.0
+// capacity is the part of the connections that the servers of a set can carry for which use holds, up to 1.
+func (g *Group) capacity(s *set, use func(*member) bool) float64 {
+	used, all := 0.0, 0.0
 	for _, i := range s.weighted {
 		m := &g.members[i]
 		all += float64(m.weight)
-		if m.healthy || g.panic {
-			healthy += float64(m.weight)
+		if use(m) {
+			used += float64(m.weight)
 		}
 	}
-	return min(1, overprovision*healthy/all)
+	return min(1, overprovision*used/all)
 }
 
+// usable reports whether a member would be used if it had a weight and was in the subset.
+func (g *Group) usable(m *member) bool { return m.healthy || g.panic && !m.waiting }
+
+// promising reports whether a member is healthy, or may turn out to be.
+func promising(m *member) bool { return m.healthy || m.waiting }
+
 // panics reports whether health is to be ignored: the healthy servers cannot carry everything, and they are fewer than
-// the threshold in per cent.
+// the threshold in per cent, even if all that wait turn out to be healthy.
 func (g *Group) panics(threshold int) bool {
 	capacity := 0.0
 	healthy, all := 0, 0
 	for i := range g.sets {
-		capacity += g.capacity(&g.sets[i])
+		capacity += g.capacity(&g.sets[i], promising)
 		all += len(g.sets[i].weighted)
 		for _, k := range g.sets[i].weighted {
-			if g.members[k].healthy {
+			if promising(&g.members[k]) {
 				healthy++
 			}
 		}
@@ -101,12 +107,12 @@ func (g *Group) panics(threshold int) bool {
 func (g *Group) share() {
 	sum := 0.0
 	for i := range g.sets {
-		sum += g.capacity(&g.sets[i])
+		sum += g.capacity(&g.sets[i], g.usable)
 	}
 	left := 1.0
 	for i := range g.sets {
 		s := &g.sets[i]
-		if c := g.capacity(s); c > 0 && left > 1e-9 {
+		if c := g.capacity(s, g.usable); c > 0 && left > 1e-9 {
 			s.share = min(left, c/min(1, sum))
 			g.active = s.priority
 		}
@@ -117,7 +123,7 @@ func (g *Group) share() {
 func (g *Group) eligible(s *set) []int32 {
 	live := make([]int32, 0, len(s.weighted))
 	for _, i := range s.weighted {
-		if g.members[i].healthy || g.panic {
+		if g.usable(&g.members[i]) {
 			live = append(live, i)
 		}
 	}

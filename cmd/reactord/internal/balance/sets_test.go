@@ -3,7 +3,9 @@ package balance
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -393,6 +395,44 @@ func TestEjectedAreTheLastResort(t *testing.T) {
 		}
 		if i, err := p.Pick(g, &r); !errors.Is(err, ErrNoServer) {
 			t.Errorf("%s: server %d, %v; want %v", policy, i, err, ErrNoServer)
+		}
+	}
+}
+
+// Servers that wait for their first result are not used, and count as healthy for the panic threshold; a connection
+// waits for them if there is no other server.
+func TestWaiting(t *testing.T) {
+	const up, waiting = 'u', 'w' // d is down
+	for _, c := range []struct {
+		servers string
+		panics  bool
+		err     error
+		used    string // who may be picked
+	}{
+		{"ww", false, ErrFull, ""},
+		{"uw", false, nil, "u"},
+		{"dw", false, ErrFull, ""},
+		{"dddw", true, nil, "d"},
+		{"dduw", false, nil, "u"},
+		{"dd", true, nil, "d"},
+	} {
+		var list []Server
+		for i, kind := range c.servers {
+			list = append(list, Server{
+				Key: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 80), Weight: 1,
+				Healthy: kind == up, Waiting: kind == waiting,
+			})
+		}
+		g := NewGroup(settings("p2c"), list)
+		if g.Panic() != c.panics {
+			t.Errorf("%s: panic is %v", c.servers, g.Panic())
+		}
+		var p Picker
+		for range 50 {
+			i, err := p.Pick(g, &Request{})
+			if !errors.Is(err, c.err) || err == nil && !strings.Contains(c.used, c.servers[i:i+1]) {
+				t.Errorf("%s: server %d, %v", c.servers, i, err)
+			}
 		}
 	}
 }

@@ -209,6 +209,12 @@ type Check struct {
 	Rise int
 	// Fall is how many checks must fail in a row before a server that is up is down. Default: 3.
 	Fall int
+	// Initial is the state of a server before its first result, when the process starts, when a server is added, and after
+	// maintenance. "wait" (default): it has no connections until that, its first check is made immediately, and decides
+	// alone; a check that finds nothing out because of this machine counts as passed. "down": it must pass Rise times.
+	// "up": it has connections immediately, and the first failure takes it down. States that were handed over by the
+	// process before this one count instead.
+	Initial string
 	// Port is the port to connect to. 0 (default): the server's.
 	Port int
 	// Send is what is sent after connecting: text, with escapes as \r and \n in YAML's double quotes.
@@ -295,7 +301,7 @@ type KeepAlive struct {
 func NewBackend() Backend {
 	return Backend{
 		Balance:          Balance{Policy: "p2c", IPv4Prefix: 32, IPv6Prefix: 64},
-		Check:            Check{Timeout: 2 * time.Second, Rise: 2, Fall: 3},
+		Check:            Check{Timeout: 2 * time.Second, Rise: 2, Fall: 3, Initial: "wait"},
 		Agent:            Agent{Interval: 2 * time.Second, Timeout: time.Second},
 		Ejection:         Ejection{Failures: 5, Time: 10 * time.Second, MaxTime: 5 * time.Minute, MaxPercent: 50},
 		Queue:            Queue{Size: 1024, Timeout: 5 * time.Second},

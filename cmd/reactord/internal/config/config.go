@@ -194,6 +194,7 @@ var (
 	OnLimits          = []string{"wait", "reject"}
 	Policies          = []string{"p2c", "round_robin", "random", "least_connections", "source_hash", "maglev"}
 	States            = []string{"up", "drain", "maintenance"}
+	InitialStates     = []string{"wait", "down", "up"}
 	AddressTypes      = []string{"ip", "IPv4", "IPv6"}
 	DNSTypes          = []string{"ip", "A", "AAAA", "A_or_AAAA", "AAAA_or_A", "SRV"}
 	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3"}

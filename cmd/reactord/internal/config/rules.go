@@ -240,6 +240,7 @@ var rules = map[string]rule{
 	"Check.Timeout":       timeout,
 	"Check.Rise":          {min: 1, max: 1000},
 	"Check.Fall":          {min: 1, max: 1000},
+	"Check.Initial":       {oneOf: newWords(InitialStates)},
 	"Check.Port":          port,
 	"Check.Send":          {form: isShort, secret: true},
 	"Check.SendHex":       {form: isHex, secret: true},

@@ -35,6 +35,10 @@ type Config struct {
 	// matches ErrInconclusive, or with why it is not. It may be nil, and does not stop the Monitor.
 	OnCheck func(err error, took time.Duration)
 	Seed    uint64 // makes the jitter reproducible; 0: it is random
+	// State is what is known of the server: Up, Down, or Falling, the zero value, if nothing is.
+	State State
+	// Soon is the time within which the first check is made. 0: within the interval.
+	Soon time.Duration
 }
 
 // Monitor checks a server again and again, and asks its agent. The zero Monitor is ready for Start. All methods are
@@ -80,8 +84,9 @@ type Status struct {
 	AgentErr     error // of the last question
 }
 
-// Start begins to monitor a server, which counts as up and is down after one failure. The first check is made after a
-// random part of the interval, so that those of many servers are spread over it.
+// Start begins to monitor a server. If nothing is known of it, it counts as up and is down after one failure. The first
+// check is made after a random part of the interval, so that those of many servers are spread over it, or within
+// Config.Soon.
 func (m *Monitor) Start(cfg Config) {
 	if m.life != idle {
 		panic("health: Start of a Monitor that runs: call Stop first, and wait for its end")
@@ -93,7 +98,9 @@ func (m *Monitor) Start(cfg Config) {
 	m.status = Status{Since: cfg.Loop.Now(), Agent: unreported}
 	m.check.init(m, (*checking)(m))
 	m.agent.init(m, (*asking)(m))
-	m.health = newStreak(m.fall())
+	if m.health = newStreak(m.fall()); cfg.State != Falling {
+		m.health = streak{state: cfg.State}
+	}
 	m.status.State = m.health.state
 	m.first()
 }
@@ -101,7 +108,11 @@ func (m *Monitor) Start(cfg Config) {
 // first sets the timers of the first check and question.
 func (m *Monitor) first() {
 	for _, j := range []*job{&m.check, &m.agent} {
-		if d := j.task.period(); d > 0 && !j.inFlight && !j.timer.Pending() {
+		d := j.task.period()
+		if j == &m.check && m.status.Checks == 0 && m.cfg.Soon > 0 {
+			d = min(d, m.cfg.Soon)
+		}
+		if d > 0 && !j.inFlight && !j.timer.Pending() {
 			m.cfg.Loop.SetTimer(&j.timer, m.cfg.Loop.Clock()+m.below(int64(d)))
 		}
 	}

@@ -57,6 +57,9 @@ type Proxy struct {
 	abort     sync.Once
 	ended     chan struct{}
 	err       error // valid once ended is closed
+
+	checkedOnce sync.Once
+	checked     chan struct{} // closed once no server of the first plan waits for its first check
 }
 
 // Start puts a first plan in force and runs the proxy's loops. It returns when all of them accept connections.
@@ -86,6 +89,7 @@ func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 		}
 	}
 	p.first = nil
+	p.noteChecked()
 	go p.watchMemory()
 	go p.rotateTickets()
 	return p, nil
@@ -96,6 +100,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	p := &Proxy{
 		log:        cfg.Log,
 		ended:      make(chan struct{}),
+		checked:    make(chan struct{}),
 		budget:     &budget{},
 		inherited:  newInherited(cfg.Inherited),
 		keepFiles:  cfg.KeepFiles,
@@ -188,6 +193,20 @@ func (p *Proxy) Places() []string {
 		places = append(places, s.place())
 	}
 	return places
+}
+
+// Checked returns a channel that is closed once no server waits for its first check.
+func (p *Proxy) Checked() <-chan struct{} { return p.checked }
+
+// noteChecked closes the channel of Checked if it is time. From any thread.
+func (p *Proxy) noteChecked() {
+	select {
+	case <-p.checked:
+	default:
+		if p.upstreams.Waiting() == 0 {
+			p.checkedOnce.Do(func() { close(p.checked) })
+		}
+	}
 }
 
 // Plan is the plan in force.

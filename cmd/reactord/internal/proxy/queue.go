@@ -110,6 +110,7 @@ func (p *Proxy) readQueues(backends []proxymetrics.BackendStats) {
 
 // groupChanged lets connections go on for which a change of the servers has made room. From any thread.
 func (p *Proxy) groupChanged(b *upstream.Backend) {
+	p.noteChecked()
 	if q := p.queues.find(b); q != nil {
 		for range q.lanes {
 			q.rooms.wake()

@@ -42,5 +42,6 @@
 //	channel.go   connections from a new process to the old ones
 //	notify.go    tells the service manager about the process
 //	watchdog.go  feeds the watchdog of the service manager
+//	succession.go  whether there is a predecessor
 //	store.go     sockets that the service manager keeps
 package upgrade

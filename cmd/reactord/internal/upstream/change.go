@@ -92,7 +92,7 @@ func (p *prepared) addServers(before *membership, slowly bool) {
 		server := &p.plan.Servers[i]
 		s := before.byKey[server.Address]
 		if s == nil {
-			s = newServer(p.backend, server, slowly)
+			s = newServer(p.backend, p.plan.Settings, server, slowly)
 			p.slow = p.slow || slowly
 		}
 		p.servers[i], p.byKey[server.Address] = s, s

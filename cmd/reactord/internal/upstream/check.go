@@ -72,25 +72,61 @@ func (s *Server) check(due bool) {
 	if s.Plain() {
 		want = s.Backend.plainChecks
 	}
-	wanted := due && want.any() && s.settings.Load().State != plan.Maintenance
-	switch {
+	maintained := s.settings.Load().State == plan.Maintenance
+	switch wanted := due && want.any() && !maintained; {
 	case !wanted && c.monitor != nil:
 		s.stopChecks()
-		s.hear(voiceCheck, Up, "")
 		s.hearAgent(Up, "", 100)
+		if maintained && waits(&want.check) { // what was known is of before
+			s.hear(voiceCheck, Waiting, unchecked)
+		} else {
+			s.hear(voiceCheck, Up, "")
+		}
+	case !wanted && !waits(&want.check) && s.standing.Load().says[voiceCheck] == Waiting:
+		s.hear(voiceCheck, Up, "")
 	case !wanted:
 	case c.monitor == nil:
-		c.as = want
-		c.monitor = new(health.Monitor)
-		c.monitor.Start(health.Config{
-			Loop: s.Backend.directory.Loop, Address: s.Address, Check: &want.check, Keys: want.keys,
-			Agent: &want.agent, Observer: (*observer)(s), OnCheck: s.checked, Seed: s.Backend.directory.seed(s),
-		})
+		s.monitor(want)
 	case c.as != want:
 		c.as = want
 		c.monitor.Configure(&want.check, want.keys, &want.agent)
 	}
 }
+
+// monitor begins checks of the server.
+func (s *Server) monitor(as *checks) {
+	d := s.Backend.directory
+	cfg := health.Config{
+		Loop: d.Loop, Address: s.Address, Check: &as.check, Keys: as.keys, Agent: &as.agent,
+		Observer: (*observer)(s), OnCheck: s.checked, Seed: d.seed(s),
+	}
+	if s.standing.Load().says[voiceCheck] == Waiting {
+		cfg.Soon = s.Backend.soon(&as.check)
+		switch {
+		case as.check.Interval == 0 || as.check.Initial == "up":
+			s.hear(voiceCheck, Up, "")
+		case as.check.Initial == "down":
+			cfg.State = health.Down
+			s.hear(voiceCheck, Down, unchecked)
+		}
+	}
+	s.checking.as, s.checking.monitor = as, new(health.Monitor)
+	s.checking.monitor.Start(cfg)
+}
+
+// unchecked is the reason of a state that no check has found out.
+const unchecked = "its first check has not ended"
+
+// waits reports whether servers have no connections before their first check has ended.
+func waits(c *config.Check) bool { return c.Interval > 0 && c.Initial != "up" }
+
+// soon returns the time over which the first checks of servers are spread that wait for them.
+func (b *Backend) soon(c *config.Check) time.Duration {
+	return max(1, min(time.Duration(len(b.member.servers))*soonEach, c.Timeout/2))
+}
+
+// soonEach is the time for each of these checks: 5 000 a second.
+const soonEach = 200 * time.Microsecond
 
 // isChecked reports whether checks of the server are made, and not only its agent is asked.
 func (s *Server) isChecked() bool {
@@ -116,6 +152,9 @@ func (s *Server) checked(err error, took time.Duration) {
 	}
 	if result != checkInconclusive {
 		s.ejection.checked(err == nil, s.Backend.now()-int64(took))
+	}
+	if result != checkFailure && s.standing.Load().says[voiceCheck] == Waiting {
+		s.hear(voiceCheck, Up, "") // what is inconclusive tells nothing against it
 	}
 	s.checking.counts[result].Add(1)
 	s.Backend.checkTime.Observe(int64(took))

@@ -56,6 +56,18 @@ func (d *Directory) seed(s *Server) uint64 {
 	return h.Sum64()
 }
 
+// Waiting returns how many servers wait for their first check. It may be called from any goroutine.
+func (d *Directory) Waiting() (n int) {
+	for _, m := range *d.inForce.Load() {
+		for _, s := range m.servers {
+			if s.State() == Waiting {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Stop ends checks and timers. It is called on the control loop. What the directory has can still be used.
 func (d *Directory) Stop() {
 	for _, m := range *d.inForce.Load() {

@@ -24,8 +24,9 @@
 // that take long are made less often: they take a tenth of the loop's time, so that a server which is down is used for
 // up to ten times as long as making a group takes. The groups of a plan are made in Prepare, not by a loop.
 //
-// The server of a new plan is used before it was checked; its first check decides. A connect that fails for a reason on
-// this machine, as the lack of a descriptor or a port, never tells against a server.
+// The server of a new plan that is checked is used when its first check has passed, unless Check.Initial says
+// otherwise. Until that it waits, and connections for which there is no other server wait, too. A connect that fails
+// for a reason on this machine, as the lack of a descriptor or a port, never tells against a server.
 //
 // # Threads
 //

@@ -43,7 +43,7 @@ func newGroup(m *membership, old *Group) *Group {
 		g.Servers = append(g.Servers, s)
 		g.made.servers = append(g.made.servers, balance.Server{
 			Key: p.Address, Weight: weight, Priority: p.Priority, Backup: p.Backup, Locality: p.Locality,
-			Healthy: state == Up, Ejected: state == Ejected, Load: &s.Load,
+			Healthy: state == Up, Ejected: state == Ejected, Waiting: state == Waiting, Load: &s.Load,
 		})
 	}
 	g.made.settings.SubsetKey = subsetKey(&g.made.settings)

@@ -110,6 +110,7 @@ func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 func backend(name string, servers int, change ...func(*config.Backend)) plan.Backend {
 	settings := config.NewBackend()
 	settings.Name = name
+	settings.Check.Initial = "up"
 	for _, f := range change {
 		f(&settings)
 	}

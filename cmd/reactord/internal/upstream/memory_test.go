@@ -18,6 +18,7 @@ func TestLeftServersAreFreed(t *testing.T) {
 		full := backend("a", 3, func(c *config.Backend) {
 			c.Ejection = config.Ejection{Failures: 1, Time: time.Hour, MaxTime: time.Hour, MaxPercent: 50}
 			c.Check.Interval, c.Check.Port = time.Millisecond, int(backing.address.Port())
+			c.Check.Rise = 1000 // the ejection lasts
 		})
 		for i := range full.Servers {
 			full.Servers[i].Address = netip.AddrPortFrom(backing.address.Addr(), uint16(1+i))

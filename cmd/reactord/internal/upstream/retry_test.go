@@ -115,7 +115,7 @@ func TestSecondOpinions(t *testing.T) {
 
 func TestRetryAllocatesNothing(t *testing.T) {
 	b := newBackend(&Directory{}, new(backend("b", 0)))
-	s := newServer(b, new(server(1)), false)
+	s := newServer(b, b.Settings(), new(server(1)), false)
 	now := int64(0)
 	if n := testing.AllocsPerRun(100, func() {
 		now += 1e8

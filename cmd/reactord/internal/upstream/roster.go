@@ -73,8 +73,9 @@ func (r *roster) walk(visit func(i int32, first bool) (counts bool)) {
 }
 
 // checkServers begins and ends the checks of servers, as the plan, their states and the roster say. A server that is
-// not checked is up as far as checks are concerned. So one that is down is checked until it is up, and one that is not
-// used any more for as long as its connections are to be closed when it goes down.
+// not checked is up as far as checks are concerned, once those that are checked do not wait for their first check. So
+// one that is down is checked until it is up, and one that is not used any more for as long as its connections are to
+// be closed when it goes down.
 func (b *Backend) checkServers() {
 	m := b.member
 	if m.roster == nil {
@@ -83,14 +84,24 @@ func (b *Backend) checkServers() {
 		}
 		return
 	}
-	settings := m.plan.Settings
+	settings, waiting := m.plan.Settings, false
 	closes := settings.Check.CloseOnDown && settings.Balance.Subset > 0
 	m.roster.walk(func(i int32, first bool) bool {
 		s := m.servers[i]
 		st := s.standing.Load()
 		s.check(first || st.says[voiceCheck] == Down || closes && s.Load.N() > 0)
-		return st.state() == Up && st.weight(m.plan.Servers[i].Weight) > 0
+		state := s.State()
+		waiting = waiting || state == Waiting && s.checking.monitor != nil
+		return (state == Up || state == Waiting) && st.weight(m.plan.Servers[i].Weight) > 0
 	})
+	if waiting {
+		return // those that are not checked may have to be
+	}
+	for _, s := range m.servers {
+		if s.checking.monitor == nil && s.State() == Waiting {
+			s.hear(voiceCheck, Up, "")
+		}
+	}
 }
 
 var hostname = sync.OnceValue(func() string {

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
@@ -43,13 +44,16 @@ const (
 )
 
 // newServer makes a server of a plan. If it starts slowly, its weight is a tenth at first.
-func newServer(b *Backend, p *plan.Server, slowly bool) *Server {
+func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool) *Server {
 	s := &Server{Backend: b, Address: p.Address}
 	st := standing{since: time.Now(), agentPercent: 100, permille: 1000}
 	if slowly {
 		st.permille = slowStartPermille
 	}
 	st.says[voicePlan], st.reasons[voicePlan] = planned(p), planReason(p)
+	if waits(&settings.Check) {
+		st.says[voiceCheck], st.reasons[voiceCheck] = Waiting, unchecked
+	}
 	s.settings.Store(p)
 	s.standing.Store(&st)
 	s.Load.SetLimit(p.MaxConnections)
@@ -164,7 +168,8 @@ func (s *Server) change(v voice, before, after *standing) {
 	from, to := before.state(), after.state()
 	if from != to {
 		after.since = time.Now()
-		if to == Up && s.Backend.slowStart() != 0 {
+		// One that has waited since the process has started does not start slowly.
+		if to == Up && s.Backend.slowStart() != 0 && (from != Waiting || before.permille != 1000) {
 			after.permille, s.began = slowStartPermille, s.Backend.now()
 		}
 		s.counters.transitions.Add(1)
@@ -192,8 +197,11 @@ func went(before, after *standing, state State) bool {
 
 func (s *Server) log(from, to State, reason string) {
 	log := s.Backend.directory.Log.Info
-	if to == Down || to == Ejected {
+	switch {
+	case to == Down || to == Ejected:
 		log = s.Backend.directory.Log.Warn
+	case to == Waiting || from == Waiting && to == Up: // as expected
+		log = s.Backend.directory.Log.Debug
 	}
 	log(logged[to], zap.String("backend", s.Backend.Name), zap.String("server", s.Name()),
 		zap.Stringer("address", s.Address), zap.Stringer("before", from), zap.String("reason", reason))

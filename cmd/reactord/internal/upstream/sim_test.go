@@ -195,6 +195,9 @@ func (s *simulation) commit(t *simring.Thread) {
 			s.servers[server] = m
 			m.plan = p.Backends[i].Servers[j]
 			s.say(m, voicePlan, [...]State{Up, Drain, Maintenance}[m.plan.State], now)
+			if m.says[voiceCheck] == Waiting { // there are no checks
+				s.say(m, voiceCheck, Up, now)
+			}
 			if b.Settings().Ejection.Failures == 0 {
 				s.say(m, voiceEjection, Up, now)
 				m.inARow = 0
@@ -211,7 +214,9 @@ const longAgo = -int64(time.Hour)
 func (s *simulation) say(m *model, v voice, state State, now int64) {
 	before := m.state()
 	m.says[v] = state
-	if before != Up && m.state() == Up && m.backend.slowStart() != 0 {
+	over := m.backend.slowStart()
+	whole := before == Waiting && now-m.cameUp >= over // it has waited with its whole weight
+	if before != Up && m.state() == Up && over != 0 && !whole {
 		m.cameUp = now
 	}
 }
@@ -235,7 +240,7 @@ func (s *simulation) hear(t *simring.Thread) {
 	if server == nil {
 		return
 	}
-	v, state := voiceCheck, State(s.rng.IntN(2))*Down
+	v, state := voiceCheck, []State{Up, Up, Down, Down, Waiting}[s.rng.IntN(5)]
 	if s.rng.IntN(2) == 0 {
 		v, state = voiceAgent, []State{Up, Up, Down, Drain, Maintenance}[s.rng.IntN(5)]
 	}

@@ -9,7 +9,8 @@ import (
 // State is what a server is used for. Four voices say a state each; the server has the last of them in this order.
 //
 //	the plan    Up → Drain, Maintenance and back     whenever a plan is put in force
-//	the checks  Up → Down                            Fall checks in a row have failed
+//	the checks  Waiting → Up, Down                   the first check has ended
+//	            Up → Down                            Fall checks in a row have failed
 //	            Down → Up                            Rise checks in a row have succeeded, or there are none any more
 //	the agent   Up → Down, Drain, Maintenance, back  the agent's word, or it is not asked any more
 //	ejection    Up → Ejected                         Failures connects in a row have failed
@@ -21,17 +22,19 @@ type State uint8
 const (
 	Up          State = iota // it gets new connections
 	Ejected                  // out for a time, because connections could not be made
+	Waiting                  // its first check has not ended
 	Down                     // a check or the agent says so
 	Drain                    // no new connections
 	Maintenance              // the same, and it is not checked
 	stateCount
 )
 
-var stateNames = [stateCount]string{"up", "ejected", "down", "drain", "maintenance"}
+var stateNames = [stateCount]string{"up", "ejected", "waiting", "down", "drain", "maintenance"}
 
 // logged is what the log says when a server enters a state.
 var logged = [stateCount]string{
-	"server is up", "server is ejected", "server is down", "server is draining", "server is in maintenance",
+	"server is up", "server is ejected", "server waits for its first check", "server is down", "server is draining",
+	"server is in maintenance",
 }
 
 // String is the state for people and metrics.
