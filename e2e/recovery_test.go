@@ -116,3 +116,32 @@ backends:
 		d.stop()
 	})
 }
+
+// The process after an upgrade knows which server is down: no client has it, and it is not found out anew.
+func TestUpgradeKeepsHealth(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		good, hung := newBacking(t, "good"), newHung(t)
+		d := startDiscovery(t, ring, fmt.Sprintf(`
+backends:
+  - name: b
+    servers: ['tcp://%s', 'tcp://%s']
+    balance: {policy: round_robin}
+    check: {interval: 1h, timeout: 1s, expect: good}
+`, good.address, hung))
+		d.await("server is down")
+		eventually(t, "it is ready", func() bool { status, _ := d.get("/readyz"); return status == http.StatusOK })
+		g := generationsOf(t, d)
+		for range 2 {
+			g.upgrade()
+			for range 20 {
+				if name := greeting(d.addr); name != "g" {
+					t.Fatalf("%q answers", name)
+				}
+			}
+		}
+		if n := len(d.logged(func(l line) bool { return l.Msg == "server is down" })); n != 1 {
+			t.Errorf("the server has gone down %d times, want once", n)
+		}
+		g.end()
+	})
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
@@ -32,9 +33,10 @@ type daemon struct {
 	planner *plan.Planner
 	sources sources
 	proxy   *proxy.Proxy
-	tickets *certs.Tickets // the keys of session tickets
-	admin   *admin.Server  // of the metrics; nil: there is none
-	api     *admin.API     // of the admin API; nil: there is none
+	tickets *certs.Tickets    // the keys of session tickets
+	health  upstream.Handover // of the process before this one
+	admin   *admin.Server     // of the metrics; nil: there is none
+	api     *admin.API        // of the admin API; nil: there is none
 
 	kin     *lineage
 	older   predecessors // old processes of upgrades
@@ -118,6 +120,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	d.tickets = certs.NewTickets(handed.Tickets)
 	d.older.log = log.Logger
+	d.health = handed.health(log.Logger)
 	d.xds.daemon = d
 	d.standIn = d.makeStandIn()
 	d.planner = plan.New(plan.Config{
@@ -210,7 +213,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
 		OnSlowTurn: d.slowTurn, Tickets: d.tickets,
-		Inherited: d.kin.listenSockets(),
+		Inherited: d.kin.listenSockets(), Health: d.health,
 		KeepFiles: upgrade.Storing(),
 		OnDown:    d.older.closeServer,
 	}, first)

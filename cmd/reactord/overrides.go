@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"net/netip"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"go.uber.org/zap"
 )
 
 // handed is what a process hands to its successor beside its sockets.
@@ -12,6 +15,7 @@ type handed struct {
 	Overrides []handedOverride  `json:"overrides,omitempty"`
 	Tickets   []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
 	XDS       []byte            `json:"xds,omitempty"`     // what the control plane has said
+	Health    json.RawMessage   `json:"health,omitempty"`  // see [upstream.Handover]
 }
 
 // handedOverride is an override of the admin API.
@@ -30,7 +34,17 @@ func (d *daemon) handed() (h handed) {
 	}
 	h.Tickets = d.tickets.Keys()
 	h.XDS = d.xds.handed()
+	h.Health, _ = json.Marshal(d.proxy.Health()) // it has no values that cannot be written
 	return h
+}
+
+// health is what the process before has known of servers. What cannot be read is ignored: they are checked anew.
+func (h *handed) health(log *zap.Logger) upstream.Handover {
+	known, err := upstream.ReadHandover(h.Health)
+	if err != nil {
+		log.Warn("the health of servers that was handed over is ignored", zap.Error(err))
+	}
+	return known
 }
 
 // handed is what the process before this one has handed over.

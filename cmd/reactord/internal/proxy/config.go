@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
@@ -18,6 +19,8 @@ type Config struct {
 	Log       *zap.Logger    // nil: nowhere
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
 	Tickets   *certs.Tickets // the keys of session tickets; nil: new ones
+	// Health is what the process before this one has known of servers.
+	Health upstream.Handover
 	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets
 	// for a process to come.
 	KeepFiles bool

@@ -131,6 +131,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	}
 	p.upstreams = upstream.New(upstream.Config{
 		Loop: loops[0], Log: p.log, OnDown: p.serverDown, OnGroup: p.groupChanged, Seed: p.seed,
+		Known: cfg.Health,
 	})
 	p.table.Store(&table{plan: &plan.Plan{}})
 	c, err := p.prepareChange(first)
@@ -197,6 +198,19 @@ func (p *Proxy) Places() []string {
 
 // Checked returns a channel that is closed once no server waits for its first check.
 func (p *Proxy) Checked() <-chan struct{} { return p.checked }
+
+// Health returns what is known of servers, for the next process.
+func (p *Proxy) Health() (h upstream.Handover) {
+	done := make(chan upstream.Handover, 1)
+	c := &call{w: p.workers[0], f: func(*worker) { done <- p.upstreams.Handover() }}
+	c.Runner = c
+	p.workers[0].loop.Enqueue(&c.Work)
+	select {
+	case h = <-done:
+	case <-p.ended:
+	}
+	return h
+}
 
 // noteChecked closes the channel of Checked if it is time. From any thread.
 func (p *Proxy) noteChecked() {

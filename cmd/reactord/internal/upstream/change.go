@@ -93,7 +93,7 @@ func (p *prepared) addServers(before *membership, slowly bool) {
 		s := before.byKey[server.Address]
 		if s == nil {
 			s = newServer(p.backend, p.plan.Settings, server, slowly)
-			p.slow = p.slow || slowly
+			p.slow = p.slow || s.standing.Load().permille < 1000
 		}
 		p.servers[i], p.byKey[server.Address] = s, s
 	}

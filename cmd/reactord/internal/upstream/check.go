@@ -46,6 +46,7 @@ func (d *Directory) preload(b *config.Backend) {
 type checking struct {
 	monitor *health.Monitor // nil: the server is not checked
 	as      *checks         // what the monitor checks
+	known   health.State    // what the process before this one has found out, until the checks begin
 	last    atomic.Pointer[CheckStatus]
 	counts  [len(checkResults)]atomic.Uint64
 }
@@ -89,6 +90,9 @@ func (s *Server) check(due bool) {
 		s.monitor(want)
 	case c.as != want:
 		c.as = want
+		if want.agent.Port == 0 {
+			s.hearAgent(Up, "", 100)
+		}
 		c.monitor.Configure(&want.check, want.keys, &want.agent)
 	}
 }
@@ -100,6 +104,7 @@ func (s *Server) monitor(as *checks) {
 		Loop: d.Loop, Address: s.Address, Check: &as.check, Keys: as.keys, Agent: &as.agent,
 		Observer: (*observer)(s), OnCheck: s.checked, Seed: d.seed(s),
 	}
+	cfg.State, s.checking.known = s.checking.known, health.Falling
 	if s.standing.Load().says[voiceCheck] == Waiting {
 		cfg.Soon = s.Backend.soon(&as.check)
 		switch {

@@ -22,6 +22,8 @@ type Config struct {
 	// OnGroup is called on the control loop when a backend has another group or other limits: connections that wait for
 	// room may find it. nil: nothing is done.
 	OnGroup func(*Backend)
+	// Known is what the process before this one has handed over. It holds for servers that come later, too.
+	Known Handover
 	// Seed makes the times of checks reproducible. 0: they are random.
 	Seed uint64
 }
@@ -29,8 +31,9 @@ type Config struct {
 // Directory is the backends of a proxy.
 type Directory struct {
 	Config
-	inForce atomic.Pointer[table] // what was committed last
-	planned table                 // what was prepared last; the planner's
+	inForce atomic.Pointer[table]       // what was committed last
+	planned table                       // what was prepared last; the planner's
+	known   map[serverKey]*ServerHealth // of servers that have not come yet; the planner's
 }
 
 // table is the backends of a plan by name. It does not change.
@@ -41,7 +44,8 @@ func New(cfg Config) *Directory {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	d := &Directory{Config: cfg}
+	d := &Directory{Config: cfg, known: cfg.Known.known()}
+	d.Known = Handover{}
 	d.inForce.Store(&table{})
 	return d
 }

@@ -28,7 +28,8 @@ type Server struct {
 	life     life
 	ejection ejection
 	checking checking
-	began    int64 // when a slow start began, as Loop.Now
+	began    int64         // when a slow start began, as Loop.Now
+	recalled *ServerHealth // of the process before this one, until the server joins; nil: nothing
 }
 
 // life is whether a server is in the plan:
@@ -53,6 +54,11 @@ func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool
 	st.says[voicePlan], st.reasons[voicePlan] = planned(p), planReason(p)
 	if waits(&settings.Check) {
 		st.says[voiceCheck], st.reasons[voiceCheck] = Waiting, unchecked
+	}
+	key := serverKey{b.Name, p.Address}
+	if r := b.directory.known[key]; r != nil {
+		delete(b.directory.known, key)
+		s.recall(r, settings, &st)
 	}
 	s.settings.Store(p)
 	s.standing.Store(&st)
@@ -121,6 +127,9 @@ func (s *Server) join(p *plan.Server) {
 	if s.life == lifeNew {
 		s.life = lifeMember
 		s.began = s.Backend.now()
+		if s.recalled != nil {
+			s.resume()
+		}
 	}
 	s.hear(voicePlan, planned(p), planReason(p))
 }
