@@ -59,6 +59,7 @@ type Ring struct {
 	waker      Waker
 	groups     []*bufRing
 	caps       Caps
+	wakeLost   bool // the poll of the eventfd has failed: see recoverWake
 	overflows  atomic.Uint64
 	workers    int
 	ringMem    []byte
@@ -263,7 +264,27 @@ func (r *Ring) Enter(timeout time.Duration) error {
 		return nil
 	}
 	r.transferBatch = fewTransfers
+	if r.wakeLost {
+		return r.recoverWake(timeout)
+	}
 	return r.block(timeout)
+}
+
+// recoverWake waits for a short time, in which a Wake goes unnoticed, and polls the eventfd again. The next Enter
+// submits that. If it fails, too, the ring waits again, and does not try all the time.
+func (r *Ring) recoverWake(timeout time.Duration) error {
+	r.wakeLost = false
+	err := r.block(short(timeout))
+	r.armWake()
+	return err
+}
+
+// short is the timeout of a wait behind which something is tried again.
+func short(timeout time.Duration) time.Duration {
+	if most := 10 * time.Millisecond; timeout < 0 || timeout > most {
+		return most
+	}
+	return timeout
 }
 
 func (r *Ring) submit() error {
@@ -284,11 +305,8 @@ func (r *Ring) submit() error {
 // block waits for a completion. It submits nothing, because the kernel does not wait when it could not
 // take everything.
 func (r *Ring) block(timeout time.Duration) error {
-	if r.sqTail != r.sqHead {
-		// The kernel has no memory for what is queued: submit it again soon.
-		if short := 10 * time.Millisecond; timeout < 0 || timeout > short {
-			timeout = short
-		}
+	if r.sqTail != r.sqHead { // the kernel has no memory for what is queued: it is submitted again soon
+		timeout = short(timeout)
 	}
 	if r.minWait != 0 && !r.caps.MinWait {
 		if timeout = r.sleepMinWait(timeout); timeout == 0 {
@@ -344,7 +362,11 @@ func (r *Ring) Pop(cqe *CQE) bool {
 			}
 			return true
 		}
-		if !cqe.More() && cqe.Res >= 0 {
+		switch {
+		case cqe.More():
+		case cqe.Res < 0:
+			r.wakeLost = true
+		default:
 			r.armWake()
 		}
 	}

@@ -97,6 +97,39 @@ func TestWakeFromAnotherThread(t *testing.T) {
 	}
 }
 
+// A poll of the eventfd that fails is made again: no Wake is lost for good.
+func TestWakeRecovers(t *testing.T) {
+	r := newRing(t, Config{})
+	_ = r.Enter(0)
+	var sqe SQE
+	sqe.PrepCancel(wakeUserData)
+	sqe.UserData = 1
+	r.Push(&sqe)
+	for cancelled := false; !cancelled || !r.wakeLost; {
+		if err := r.Enter(0); err != nil {
+			t.Fatal(err)
+		}
+		cancelled = r.Pop(&CQE{}) || cancelled
+	}
+	const patience = 20 * time.Second
+	began := time.Now()
+	for range 5 {
+		go func() { _ = r.Wake() }()
+		if err := r.Enter(patience); err != nil {
+			t.Fatal(err)
+		}
+		if r.Pop(&CQE{}) {
+			t.Fatal("a wake shows as a completion")
+		}
+	}
+	if time.Since(began) >= patience {
+		t.Error("a Wake did not end the wait")
+	}
+	if r.wakeLost {
+		t.Error("the eventfd is not polled")
+	}
+}
+
 func TestEnterTimesOut(t *testing.T) {
 	r := newRing(t, Config{})
 	_ = r.Enter(0)
