@@ -25,6 +25,7 @@ type Listener struct {
 	once   sync.Once
 	parts  []*accepting
 	loops  []*reactor.Loop
+	left   atomic.Int32  // parts that have not ended
 	next   atomic.Uint32 // of loops, where one accepts for all
 }
 
@@ -67,6 +68,7 @@ func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error)
 			return nil, cfg.OpError(err)
 		}
 	}
+	ln.left.Store(int32(len(ln.parts)))
 	for _, a := range ln.parts {
 		a.l.Enqueue(&a.begin)
 	}
@@ -151,7 +153,7 @@ func (ln *Listener) Close() error {
 		err = nil
 		close(ln.closed)
 		for _, a := range ln.parts {
-			a.l.Enqueue(&a.end)
+			a.close()
 		}
 		ln.drop()
 	})
@@ -184,6 +186,14 @@ type accepting struct {
 	begin, grant, end sender.Work
 	given             atomic.Int32 // connections that Accept took since the last grant
 	ended             bool         // on the loop's thread
+	closing           atomic.Bool
+}
+
+// close has the part's socket closed, once.
+func (a *accepting) close() {
+	if a.closing.CompareAndSwap(false, true) {
+		a.l.Enqueue(&a.end)
+	}
 }
 
 // taken is called when Accept has taken a connection.
@@ -201,7 +211,7 @@ func (w *acceptBegin) Run() {
 	a.op.Start()
 }
 
-func (w *acceptBegin) Abandon(error) { _ = w.ln.Close() }
+func (w *acceptBegin) Abandon(error) { (*accepting)(w).over() }
 
 type acceptGrant accepting
 
@@ -256,8 +266,12 @@ func (a *accepting) SetError(error)    { a.over() }
 func (a *accepting) SetStopped()       { a.over() }
 func (a *accepting) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// over is called when no more is accepted: by Close, or because the loop drains.
+// over is called when the part accepts no more: by Close, because of an error, or because the loop drains or has ended.
+// The others go on.
 func (a *accepting) over() {
 	a.ended = true
-	_ = a.ln.Close()
+	a.close()
+	if a.ln.left.Add(-1) == 0 {
+		_ = a.ln.Close()
+	}
 }

@@ -4,6 +4,7 @@ package netconn_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"testing"
@@ -67,5 +68,31 @@ func TestNettestStream(t *testing.T) {
 				return a, b, func() { a.Close(); b.Close() }, nil
 			})
 		})
+	})
+}
+
+// When one of several loops ends, the others go on to accept; when all have ended, Accept returns net.ErrClosed.
+func TestListenerOutlivesALoop(t *testing.T) {
+	onRings(t, func(t *testing.T, first *running) {
+		second := newLoop(t, first.RingChoice().Kind)
+		ln, err := netconn.Listen(reactor.ListenConfig{Addr: loopback}, first.Loop, second.Loop)
+		must(t, err)
+		defer ln.Close()
+		second.end()
+		for range 8 {
+			a, b := accepted(t, ln, dialNet)
+			if _, err := b.Write([]byte("x")); err != nil {
+				t.Error(err)
+			}
+			if n, err := a.Read(make([]byte, 1)); n != 1 {
+				t.Errorf("a connection behind the end of a loop: %v", err)
+			}
+			a.Close()
+			b.Close()
+		}
+		first.Stop()
+		if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Accept without a loop: %v", err)
+		}
 	})
 }
