@@ -4,6 +4,7 @@ package server
 
 import (
 	"net"
+	"slices"
 	"unsafe"
 
 	"github.com/reactord/reactord/reactor"
@@ -122,7 +123,7 @@ func (c *Conn) emit(out, in []byte) (borrowed bool) {
 	c.w.mark(c)
 	switch {
 	case c.tls == nil && len(out) > smallPiece && within(out, in):
-		c.output().push(piece{b: out})
+		c.output().push(piece{b: slices.Clip(out)}) // an earlier piece may have what is behind it
 		return true
 	case c.tls == nil && unsafe.SliceData(out) == unsafe.SliceData(w.scratch) && len(out) >= cap(w.scratch)/2:
 		c.output().push(piece{b: out, buf: w.scratch})

@@ -568,3 +568,43 @@ func TestPipelinedPauses(t *testing.T) {
 		})
 	}
 }
+
+// What Data returns of its input is sent as it was, although a later call returns less from the same memory, behind
+// which a copy is queued.
+func TestOverlappingOutput(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		w := newWatched(func(_ *server.Conn, in, out []byte) (int, []byte, error) {
+			switch len(in) {
+			case 6000: // waits for more, so that both are joined
+				return 0, nil, nil
+			case 12_000:
+				return 100, in[:10_000], nil
+			case 11_900:
+				return len(in), in[:5000], nil
+			default:
+				return len(in), append(out, "copied"...), nil
+			}
+		})
+		r := serve(t, kind, server.Config{}, w)
+		c := r.dial()
+		defer c.Close()
+		in := make([]byte, 13_000)
+		for i := range in {
+			in[i] = 'a' + byte(i%23)
+		}
+		w.send(t, c, string(in[:6000]))
+		want := string(in[:10_000]) + string(in[100:5100]) + "copied"
+		if _, err := c.Write(in[6000:]); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(want))
+		_ = c.SetReadDeadline(time.Now().Add(patience))
+		if _, err := io.ReadFull(c, got); err != nil {
+			t.Error(err)
+		}
+		if string(got) != want {
+			t.Error("the output was overwritten before it was sent")
+		}
+		r.end()
+	})
+}
