@@ -3,9 +3,11 @@
 package reactor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -39,26 +41,92 @@ func (f InFlight) String() string {
 }
 
 // InFlight lists the operations in flight, the oldest first, and the tasks that wait, at most 1000, with the line where
-// each of them does. On the loop's thread; [WriteInFlight] is for other threads.
+// each of them does. On the loop's thread, which does nothing else until it returns; [WriteInFlight] is for other
+// threads.
 func (l *Loop) InFlight() []InFlight {
 	l.assertOnThread()
-	all := make([]InFlight, 0, l.slots.used)
-	for _, page := range l.slots.pages {
-		for i := range page {
-			if s := &page[i]; s.run != nil && s.run != operation(l.tasks) {
-				all = append(all, l.describe(s))
-			}
-		}
+	q := inFlightQuery{l: l}
+	for q.next() {
 	}
-	all = append(all, l.tasksInFlight()...)
-	slices.SortStableFunc(all, func(a, b InFlight) int { return int(b.Age - a.Age) })
-	return all
+	return q.sorted()
 }
 
-// describe is the operation in a slot.
-func (l *Loop) describe(s *slot) InFlight {
-	f := InFlight{Fd: -1, State: "timer", Operation: operationName(s.run)}
-	f.Age = time.Duration(uint32(l.sys.Clock()>>slotTime)-s.since()) << slotTime
+// inFlightQuery lists what is in flight, a page of slots at a time, and then the tasks.
+type inFlightQuery struct {
+	work   sender.Work
+	l      *Loop
+	ctx    context.Context //nolint:containedctx // that of the thread that waits for the answer
+	answer chan struct{}   // closed when the list is complete, or the loop has ended
+	ended  bool            // it has ended
+
+	pages int // that are done
+	names map[reflect.Type]string
+	all   []InFlight
+}
+
+// next does a page, and reports whether there are more.
+func (q *inFlightQuery) next() (more bool) {
+	pages := q.l.slots.pages
+	if q.pages == len(pages) {
+		q.all = append(q.all, q.l.tasksInFlight()...)
+		return false
+	}
+	now := q.l.sys.Clock()
+	for i := range pages[q.pages] {
+		if s := &pages[q.pages][i]; s.run != nil && s.run != operation(q.l.tasks) {
+			q.all = append(q.all, s.describe(q.name(s.run), now))
+		}
+	}
+	q.pages++
+	return true
+}
+
+// name is the name of an operation's type.
+func (q *inFlightQuery) name(run operation) string {
+	t := reflect.TypeOf(run)
+	name, ok := q.names[t]
+	if !ok {
+		if q.names == nil {
+			q.names = map[reflect.Type]string{}
+		}
+		name = operationName(run)
+		q.names[t] = name
+	}
+	return name
+}
+
+// sorted is the list, the oldest first.
+func (q *inFlightQuery) sorted() []InFlight {
+	slices.SortStableFunc(q.all, func(a, b InFlight) int { return cmp.Compare(b.Age, a.Age) })
+	return q.all
+}
+
+// pagesATurn bounds what a query does in one turn of the loop.
+const pagesATurn = 8
+
+// Run does a part of the query, on the loop's thread.
+func (q *inFlightQuery) Run() {
+	for range pagesATurn {
+		if !q.next() {
+			close(q.answer)
+			return
+		}
+	}
+	if q.ctx.Err() == nil {
+		q.l.Enqueue(&q.work)
+	}
+}
+
+// Abandon is called if the loop has ended.
+func (q *inFlightQuery) Abandon(error) {
+	q.ended = true
+	close(q.answer)
+}
+
+// describe is the operation in a slot, at a time on the loop's clock.
+func (s *slot) describe(name string, now int64) InFlight {
+	f := InFlight{Fd: -1, State: "timer", Operation: name}
+	f.Age = time.Duration(uint32(now>>slotTime)-s.since()) << slotTime
 	f.Age = f.Age.Round(time.Millisecond)
 	o := s.op
 	if o == nil {
@@ -91,7 +159,9 @@ func operationName(run operation) string {
 }
 
 // WriteInFlight writes for humans what is in flight on the loops: a line for each operation, below one for its loop. It
-// waits for each loop until ctx is done; of a loop that is blocked meanwhile it says for how long. From any thread.
+// waits for each loop until ctx is done; of a loop that is blocked meanwhile it says for how long. A loop with many
+// operations lists them in several turns, in which it serves others: what begins or ends meanwhile may be missing.
+// From any thread.
 func WriteInFlight(ctx context.Context, w io.Writer, loops ...*Loop) error {
 	for _, l := range loops {
 		if _, err := io.WriteString(w, l.inFlightText(ctx)); err != nil {
@@ -125,26 +195,16 @@ func (l *Loop) askInFlight(ctx context.Context) ([]InFlight, error) {
 	if l.coroutines.Here() {
 		return l.InFlight(), nil
 	}
-	q := &inFlightQuery{l: l, answer: make(chan []InFlight, 1)}
+	q := &inFlightQuery{l: l, ctx: ctx, answer: make(chan struct{})}
 	q.work.Runner = q
 	l.Enqueue(&q.work)
 	select {
-	case all, ok := <-q.answer:
-		if !ok {
+	case <-q.answer:
+		if q.ended {
 			return nil, fmt.Errorf("the loop has ended: %w", sender.ErrClosed)
 		}
-		return all, nil
+		return q.sorted(), nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("no answer: %w", context.Cause(ctx))
 	}
 }
-
-// inFlightQuery is a call of InFlight that another thread waits for.
-type inFlightQuery struct {
-	work   sender.Work
-	l      *Loop
-	answer chan []InFlight
-}
-
-func (q *inFlightQuery) Run()          { q.answer <- q.l.InFlight() }
-func (q *inFlightQuery) Abandon(error) { close(q.answer) }

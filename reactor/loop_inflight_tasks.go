@@ -24,7 +24,7 @@ func (l *Loop) tasksInFlight() (all []InFlight) {
 		}
 		if o, ok := w.Operation.(interface{ inSlot() uint64 }); ok {
 			if s := l.slots.find(o.inSlot()); s != nil {
-				awaited := l.describe(s)
+				awaited := s.describe("", l.sys.Clock())
 				f.Fd, f.Age = awaited.Fd, awaited.Age
 			}
 		}

@@ -151,3 +151,32 @@ func TestInFlightTasks(t *testing.T) {
 		}
 	})
 }
+
+// A loop with many operations lists them in several turns.
+func TestInFlightInTurns(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		const n = 20_000
+		ops := make([]reactor.SleepOp, n)
+		r.do(func() {
+			for i := range ops {
+				r.SleepFor(time.Hour).Connect(&ops[i], sender.Discard[struct{}]{}).Start()
+			}
+		})
+		before := r.Stats().Enters
+		var text bytes.Buffer
+		if err := reactor.WriteInFlight(t.Context(), &text, r.Loop); err != nil {
+			t.Fatal(err)
+		}
+		if lines := bytes.Count(text.Bytes(), []byte("Sleep")); lines != n {
+			t.Errorf("%d operations are listed of %d", lines, n)
+		}
+		if turns := r.Stats().Enters - before; turns < 5 {
+			t.Errorf("they were listed in %d turns", turns)
+		}
+		r.Stop()
+		if err := r.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}

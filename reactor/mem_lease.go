@@ -22,7 +22,7 @@ func (o *op) lease(out outcome) Lease {
 	if !ok {
 		return Lease{}
 	}
-	lease := o.loop.buffers.lease(id, max(int(out.res), 0))
+	lease := o.buffers().lease(id, max(int(out.res), 0))
 	if out.res <= 0 {
 		lease.Release()
 		return Lease{}

@@ -100,7 +100,7 @@ func (l *Loop) retire(id uint64) {
 //	out        → none        the cancel has completed first; the final completion will follow
 //	out        → outSettled  the final completion is in first
 //	outSettled → none        the cancel has completed: the operation is resolved
-//	out        → missed      the cancel found nothing, although the entry is with the ring
+//	out        → missed      the cancel stopped nothing, although the entry is with the ring
 //	missed     → out         it is tried again: by disarm, see missedCancels
 //	missed     → none        arm: the entry that the cancel missed has completed, and the operation is armed again
 type cancelState uint8
@@ -148,14 +148,15 @@ func (o *op) settleCancel(run operation, res int32) {
 		return
 	}
 	o.cancelOp = cancelNone
-	if res == -int32(syscall.ENOENT) && o.state == opArmed {
+	if (res == -int32(syscall.ENOENT) || res == -int32(syscall.EALREADY)) && o.state == opArmed {
 		o.cancelOp = cancelMissed
 		o.loop.cancelMissed(o.id)
 	}
 }
 
-// missedCancels are operations that were with the ring when a cancel found nothing: io_uring finds an entry that is
-// polled for or carried out, but not one on its way from the one to the other. They are cancelled again a little later.
+// missedCancels are operations that were with the ring when a cancel found nothing to stop. io_uring finds an entry
+// that is polled for or carried out, but not one on its way from the one to the other (ENOENT); and one that a worker
+// thread carries out may be polled for again after that (EALREADY). They are cancelled again a little later.
 type missedCancels struct {
 	ids  []uint64
 	rest timerqueue.Timer

@@ -20,7 +20,7 @@ type Odds struct {
 	SpuriousReturn float64 // Enter returns without a completion, a Wake, or the timeout
 	NoBuffer       float64 // a receive completes with ENOBUFS although there are buffers
 	CancelRace     float64 // a cancel finds its target past stopping
-	MissedCancel   float64 // a cancel does not find its target, which is in flight
+	MissedCancel   float64 // a cancel does not find or stop its target, which is in flight
 	Interrupted    float64 // what a worker does fails with EINTR
 	OldKernel      float64 // a ring lacks an opcode or a feature that not all kernels have
 

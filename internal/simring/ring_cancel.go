@@ -9,9 +9,9 @@ import (
 )
 
 // cancel cancels the entry with the user_data that SQE.Addr says. It completes with 0, with ENOENT if there is no such
-// entry, or if it is not found because it is between a poll and a retry, or with EALREADY if the target cannot be
-// stopped any more: that one then completes by itself a little later, with a result if it has one by then. The two
-// completions come in any order.
+// entry, or if it is not found because it is between a poll and a retry, or with EALREADY if a worker tries it at this
+// moment and polls for it again then, or if the target cannot be stopped any more: that one then completes by itself a
+// little later, with a result if it has one by then. The two completions come in any order.
 func (e *entry) cancel() {
 	k, target := e.ring.k, e.target()
 	var errno unix.Errno
@@ -19,8 +19,10 @@ func (e *entry) cancel() {
 	switch {
 	case e.OpFlags != 0:
 		errno = unix.EINVAL
-	case target == nil, k.chance(k.Odds.MissedCancel):
+	case target == nil:
 		errno = unix.ENOENT
+	case k.chance(k.Odds.MissedCancel):
+		errno = [2]unix.Errno{unix.ENOENT, unix.EALREADY}[k.rng.IntN(2)]
 	case target.uncancellable:
 		errno = unix.EALREADY
 	case target.job != nil:

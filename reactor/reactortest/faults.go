@@ -21,7 +21,7 @@ type Faults struct {
 	SpuriousReturn float64 // the loop wakes up for nothing
 	NoBuffer       float64 // a receive finds no buffer, although there are some
 	CancelRace     float64 // a cancel finds its target past stopping
-	MissedCancel   float64 // a cancel does not find its target, which is in flight
+	MissedCancel   float64 // a cancel does not find or stop its target, which is in flight
 	Interrupted    float64 // what a worker does fails with EINTR
 	OldKernel      float64 // a ring lacks an opcode or a feature that not all kernels have
 
