@@ -22,7 +22,9 @@ func (s *sharedListener) isUDP() bool { return s.key.Network == "udp" }
 // newUDP makes the part of a listener that receives datagrams. It knows its address when it is started.
 func newUDP(l *listener) *udp.Listener {
 	w := l.worker
-	return udp.New(udp.Config{Loop: w.loop, Owner: (*udpOwner)(l), Patience: w.proxy.memory.scale})
+	return udp.New(udp.Config{
+		Loop: w.loop, Owner: (*udpOwner)(l), Broadcasts: w.index == 0, Patience: w.proxy.memory.scale,
+	})
 }
 
 // udpSettings are how sessions of a listener end. They are those of before if nothing has changed.

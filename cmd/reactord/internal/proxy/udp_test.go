@@ -637,3 +637,33 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// A datagram to a broadcast address is served once, and its answer leaves from an address of this machine.
+func TestUDPBroadcast(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		server := listenUDP(t, "127.0.0.1:0", "to ")
+		f := udpFixture(Backend{}, config.UDP{}, server.addr()).on(ring)
+		f.Loops, f.Listeners[0].Address = 3, netip.MustParseAddrPort("0.0.0.0:0")
+		p := f.run(t)
+		c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}) // package net sets SO_BROADCAST
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		to := netip.AddrPortFrom(netip.MustParseAddr("127.255.255.255"), p.Addrs()[0].Port())
+		for _, text := range []string{"one", "two"} {
+			if _, err := c.WriteToUDPAddrPort([]byte(text), to); err != nil {
+				t.Skipf("no broadcast on the loopback interface: %v", err)
+			}
+			_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+			b := make([]byte, 100)
+			n, from, err := c.ReadFromUDPAddrPort(b)
+			if err != nil || string(b[:n]) != "to "+text || from.Addr() != netip.MustParseAddr("127.0.0.1") {
+				t.Errorf("the answer is %q from %v, %v", b[:n], from, err)
+			}
+			if got := server.next(t); string(got.data) != text {
+				t.Errorf("the server has got %q, want %q once", got.data, text)
+			}
+		}
+	})
+}

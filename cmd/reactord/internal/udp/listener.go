@@ -35,6 +35,9 @@ type Config struct {
 	Owner Owner
 	// Address is where the sockets listen.
 	Address netip.AddrPort
+	// Broadcasts says that datagrams to addresses of broadcast and multicast are served. Each socket gets them: so one
+	// of several listeners with the same address has it.
+	Broadcasts bool
 	// Patience shortens idle timeouts; nil: it does not.
 	Patience func(time.Duration) time.Duration
 }

@@ -47,26 +47,29 @@ func (r *received) release() {
 	from.granted()
 }
 
-// destination is the address that the datagram was sent to, and the control data that has a reply leave from there.
-// The control data is valid until the datagram is released, and written to.
-func (r *received) destination() (a netip.Addr, control []byte) {
+// destination is the address that the datagram was sent to, and the control data that has a reply leave from there, or
+// from an address of the interface if that is of several machines. The control data is valid until the datagram is
+// released, and written to.
+func (r *received) destination() (a netip.Addr, control []byte, several bool) {
 	for c := range reactor.ControlMessages(r.Control) {
 		switch {
 		case c.Level == unix.IPPROTO_IP && c.Type == unix.IP_PKTINFO && len(c.Data) >= unix.SizeofInet4Pktinfo:
-			to := c.Data[8:12]
-			a = netip.AddrFrom4([4]byte(to))
+			a = netip.AddrFrom4([4]byte(c.Data[8:12]))
 			binary.NativeEndian.PutUint32(c.Data, 0) // whatever the interface is
-			copy(c.Data[4:8], to)
-			return a, c.Data[:unix.SizeofInet4Pktinfo]
+			// ipi_spec_dst is another address if a is one of broadcast or multicast, and a reply leaves from it.
+			several = [4]byte(c.Data[4:8]) != [4]byte(c.Data[8:12])
+			return a, c.Data[:unix.SizeofInet4Pktinfo], several
 		case c.Level == unix.IPPROTO_IPV6 && c.Type == unix.IPV6_PKTINFO && len(c.Data) >= unix.SizeofInet6Pktinfo:
 			a = netip.AddrFrom16([16]byte(c.Data[:16]))
-			if !a.IsLinkLocalUnicast() {
+			if several = a.IsMulticast(); several {
+				clear(c.Data[:16]) // the kernel chooses
+			} else if !a.IsLinkLocalUnicast() {
 				binary.NativeEndian.PutUint32(c.Data[16:], 0)
 			}
-			return a, c.Data[:unix.SizeofInet6Pktinfo]
+			return a, c.Data[:unix.SizeofInet6Pktinfo], several
 		}
 	}
-	return netip.Addr{}, nil
+	return netip.Addr{}, nil, false
 }
 
 // datagrams is how many datagrams b is.

@@ -82,7 +82,12 @@ func (s *socket) SetNext(d reactor.Datagram) {
 	local := l.Address
 	var pktinfo []byte
 	if s.many {
-		if a, info := in.destination(); a.IsValid() {
+		a, info, several := in.destination()
+		if several && !l.Broadcasts {
+			in.release() // the socket of another loop has it, too
+			return
+		}
+		if a.IsValid() {
 			k.local, pktinfo = a, info
 			local = netip.AddrPortFrom(a, local.Port())
 		}
