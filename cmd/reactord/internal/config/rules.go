@@ -173,6 +173,7 @@ var rules = map[string]rule{
 	"AccessLog.Fields":   {oneOf: accessLogFields},
 	"AccessLog.Template": {form: isTemplate},
 	"AccessLog.Interim":  {min: int64(time.Second), max: maxTimeout, zero: true},
+	"AccessLog.Refused":  {max: 100_000},
 	"AccessLog.Queue":    {min: 16, max: 1 << 20},
 
 	"Backend.Name":                {needed: "no name: logs and metrics need one", form: isName, name: true},

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/udp"
 	"github.com/reactord/reactord/reactor"
@@ -169,7 +171,7 @@ func (l *listener) run() {
 		}
 		switch {
 		case v != accept:
-			l.reject(fd, v)
+			l.reject(fd, v, peer.AddrPort())
 		case !s.admitted(peer.AddrPort().Addr()):
 			l.giveBack(s)
 			l.admission.give()
@@ -249,8 +251,8 @@ func (l *listener) takeSource(s *settings, peer reactor.Address) *sourceBuckets 
 }
 
 // reject resets a connection that was accepted only for this.
-func (l *listener) reject(fd int, why verdict) {
-	l.abort(fd, why)
+func (l *listener) reject(fd int, why verdict, peer netip.AddrPort) {
+	l.abort(fd, why, peer)
 	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()), zap.String("limit", limits[why]))
 	}
@@ -258,7 +260,7 @@ func (l *listener) reject(fd int, why verdict) {
 
 // rejectSource is reject for a source that connects too often.
 func (l *listener) rejectSource(fd int, full *sourceBuckets, peer reactor.Address) {
-	l.abort(fd, rejectSource)
+	l.abort(fd, rejectSource, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()), zap.String("limit", limits[rejectSource]),
 			zap.Stringer("source", full.prefix(peer.AddrPort().Addr())))
@@ -267,17 +269,51 @@ func (l *listener) rejectSource(fd int, full *sourceBuckets, peer reactor.Addres
 
 const beyondLimit = "connections beyond a limit are reset"
 
+// whyRefused says for the access log why a connection was refused.
+var whyRefused = [verdictCount]string{
+	rejectLimit:    "as many connections are open as max_connections allows",
+	rejectRate:     "connections come faster than rate allows",
+	rejectSource:   "connections of the client's source come faster than source_rate allows",
+	rejectDenied:   "the listener does not allow the address of the client",
+	rejectDraining: "the process drains",
+}
+
+// logRefused writes the line of a connection that was refused, if there is one for such connections. The
+// access log says how many there are per second at most.
+func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
+	w := l.worker
+	if w.accessLog == nil || !l.shared.settings.Load().AccessLog {
+		return
+	}
+	most := w.accessLog.Settings().Refused
+	if most == 0 || w.proxy.refused.take(rateOf(most, 0), w.loop.Now()) != 0 {
+		return
+	}
+	peer = unmapped(peer)
+	now := time.Now()
+	w.line = accesslog.Record{
+		ID: w.nextID(), Network: cmp.Or(l.shared.key.Network, "tcp"), Listener: l.name(), Client: peer, Peer: peer,
+		Accepted: now, Ended: now, Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
+		End: accesslog.End{By: rejections[why], Phase: "accept", Code: "PR", Why: whyRefused[why]},
+	}
+	for i := range w.line.Phases {
+		w.line.Phases[i] = accesslog.NotReached
+	}
+	w.accessLog.Log(&w.line)
+}
+
 // deny is reject for a client that is not allowed.
 func (l *listener) deny(fd int, peer reactor.Address) {
-	l.abort(fd, rejectDenied)
+	l.abort(fd, rejectDenied, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn("a client that is not allowed is reset",
 			zap.String("listener", l.name()), zap.Stringer("client", peer))
 	}
 }
 
-func (l *listener) abort(fd int, why verdict) {
+func (l *listener) abort(fd int, why verdict, peer netip.AddrPort) {
 	l.stats.rejected[why].Add(1)
+	l.logRefused(why, peer)
 	socket := &l.worker.rejected
 	socket.Init(l.worker.loop, fd)
 	_ = socket.SetAbort()
@@ -419,7 +455,7 @@ func (l *listener) retire(c *change) {
 // adopt takes a connection for which there may be no room.
 func (l *listener) adopt(fd int) {
 	if l.worker.state == workerClosed {
-		l.reject(fd, rejectDraining)
+		l.reject(fd, rejectDraining, netip.AddrPort{})
 		return
 	}
 	l.admission.force()

@@ -48,6 +48,7 @@ type Proxy struct {
 	limit        atomic.Int64 // connections that can be open
 	memory       memory
 	rate         bucket       // of Limits.Rate
+	refused      bucket       // of AccessLog.Refused
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 	sessions     atomic.Int64 // of UDP
 	ports        int64        // that they may have
