@@ -4,6 +4,7 @@ package reactor
 
 import (
 	"net/netip"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,16 +79,36 @@ func (s *Socket) LocalAddress() (Address, error) {
 	return addressOf(sa), err
 }
 
-// PeerAddr is the IP address of the peer; zero if the peer has none. See getpeername(2).
+// PeerAddr is the IP address of the peer; zero if the peer has none. It allocates nothing, except for a zone. See
+// getpeername(2).
 func (s *Socket) PeerAddr() (netip.AddrPort, error) {
+	if s.loop.hosted {
+		return askAddr(unix.SYS_GETPEERNAME, s.fd)
+	}
 	a, err := s.PeerAddress()
 	return a.AddrPort(), err
 }
 
-// LocalAddr is the IP address of this socket; zero if it has none. See getsockname(2).
+// LocalAddr is the IP address of this socket; zero if it has none. It allocates nothing, except for a zone. See
+// getsockname(2).
 func (s *Socket) LocalAddr() (netip.AddrPort, error) {
+	if s.loop.hosted {
+		return askAddr(unix.SYS_GETSOCKNAME, s.fd)
+	}
 	a, err := s.LocalAddress()
 	return a.AddrPort(), err
+}
+
+// askAddr is getpeername(2) or getsockname(2), which do not block. That of package unix allocates.
+func askAddr(call uintptr, fd int32) (netip.AddrPort, error) {
+	var a Address
+	size := sizeofAddress
+	_, _, errno := unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&a.raw)), uintptr(unsafe.Pointer(&size)))
+	if errno != 0 {
+		return netip.AddrPort{}, errno
+	}
+	a.n = size
+	return a.AddrPort(), nil
 }
 
 // Family is the family of the socket: unix.AF_INET, AF_INET6 or AF_UNIX. The kernel is asked once. See socket(7),

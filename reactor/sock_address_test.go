@@ -204,3 +204,48 @@ func TestExclusiveListeners(t *testing.T) {
 	}
 	r.close(&a)
 }
+
+// The addresses of a connection are asked for without an allocation.
+func TestAddressesDoNotAllocate(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		var listener reactor.Socket
+		r.do(func() {
+			cfg := reactor.ListenConfig{Address: ipAddress(t, "127.0.0.1:0")}
+			if err := listener.OpenListener(r.Loop, cfg); err != nil {
+				t.Fatal(err)
+			}
+		})
+		at, err := listener.LocalAddr()
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer, err := net.Dial("tcp", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer peer.Close()
+		s := new(reactor.Socket)
+		r.do(func() {
+			fd, err := listener.TryAccept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s.Init(r.Loop, fd)
+			allocs := testing.AllocsPerRun(100, func() {
+				remote, err := s.PeerAddr()
+				local, e := s.LocalAddr()
+				if err = errors.Join(err, e); err != nil || !remote.IsValid() || local != at {
+					t.Errorf("%v, %v, %v", remote, local, err)
+				}
+			})
+			if allocs != 0 {
+				t.Errorf("%v allocations", allocs)
+			}
+		})
+		r.close(s)
+		r.close(&listener)
+		r.end()
+	})
+}

@@ -5,6 +5,7 @@ package server
 import (
 	"io"
 	"net"
+	"net/netip"
 	"time"
 	"unsafe"
 
@@ -28,7 +29,8 @@ type Conn struct {
 	end     *ending // nil: it is open
 	tls     *secure // nil: there is no TLS
 	context any
-	age     stamp // in worker.all or worker.ending
+	peer    netip.AddrPort // zero: it has no IP address
+	age     stamp          // in worker.all or worker.ending
 	idle    stamp
 	state   connState
 	holds   hold
@@ -71,7 +73,8 @@ type ending struct {
 	err      error
 	closing  reactor.CloseOp
 	linger   stamp
-	unopened bool // the handler does not know the connection
+	local    netip.AddrPort // of this side, if the listener has more than one
+	unopened bool           // the handler does not know the connection
 }
 
 func ageOwner(s *stamp) *Conn {
@@ -93,6 +96,7 @@ func (w *worker) accepted(ln *listener, fd int) {
 	if ln.inherited {
 		_ = c.socket.SetNoDelay(true) // a unix socket has no such option
 	}
+	c.peer, _ = c.socket.PeerAddr() // after a reset the kernel has forgotten it
 	w.opened()
 	w.all.add(&c.age)
 	w.idle.begin(&c.idle)
@@ -117,14 +121,28 @@ func (c *Conn) Loop() *reactor.Loop { return c.w.loop }
 // Socket is the connection's socket, for its options and addresses. What it receives and sends is the server's.
 func (c *Conn) Socket() *reactor.Socket { return &c.socket }
 
-// RemoteAddr is the address of the peer; nil if it has none or is gone. It makes a system call and allocates.
+// RemoteAddr is the address of the peer, also when the connection has ended; nil if the peer is a unix socket without a
+// name, or was gone before it was accepted. It allocates.
 func (c *Conn) RemoteAddr() net.Addr {
+	if c.peer.IsValid() {
+		return net.TCPAddrFromAddrPort(c.peer)
+	}
+	if c.state == connClosed {
+		return nil
+	}
 	a, _ := c.socket.PeerAddress()
 	return a.NetAddr(unix.SOCK_STREAM)
 }
 
-// LocalAddr is the address of this side, as RemoteAddr.
+// LocalAddr is the address of this side, until Closed has returned; after that it is the address of the listener. It
+// allocates, and while the connection is open it makes a system call.
 func (c *Conn) LocalAddr() net.Addr {
+	switch {
+	case c.end != nil && c.end.local.IsValid():
+		return net.TCPAddrFromAddrPort(c.end.local)
+	case c.state == connClosed:
+		return c.ln.local.NetAddr(unix.SOCK_STREAM)
+	}
 	a, _ := c.socket.LocalAddress()
 	return a.NetAddr(unix.SOCK_STREAM)
 }
@@ -309,6 +327,9 @@ func (c *Conn) close() {
 	if c.out != nil {
 		c.out.drop()
 	}
+	if c.ln.anyAddress {
+		c.end.local, _ = c.socket.LocalAddr()
+	}
 	c.socket.Close().Connect(&c.end.closing, c.end)
 	c.end.closing.Start()
 }
@@ -336,15 +357,17 @@ func (e *ending) SetValue(struct{}) {
 		c.tls.shake.closed = true
 		return
 	}
-	c.state, c.end = connClosed, nil
+	c.state = connClosed
 	w.ending.Remove(&c.age.links)
 	if c.out != nil {
 		c.out.release()
 	}
-	e.conn, e.err = nil, nil
-	w.noSocket.Close().Connect(&e.closing, e)
-	w.endings.put(e)
 	defer w.connClosed(c.ln) // also if the handler ends the goroutine
+	defer func() {
+		c.end, e.conn, e.err, e.local = nil, nil, nil, netip.AddrPort{}
+		w.noSocket.Close().Connect(&e.closing, e)
+		w.endings.put(e)
+	}()
 	if !unopened {
 		w.guard(c, func(c *Conn) { w.handler.Closed(c, err) })
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -606,5 +607,36 @@ func TestOverlappingOutput(t *testing.T) {
 			t.Error("the output was overwritten before it was sent")
 		}
 		r.end()
+	})
+}
+
+// The addresses of a connection are known in Closed, however it has ended, and on a listener of all addresses too.
+func TestAddressesInClosed(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
+			got := make(chan [2]net.Addr, 1)
+			h := &hooks{data: echo, closed: func(c *server.Conn, _ error) {
+				got <- [2]net.Addr{c.RemoteAddr(), c.LocalAddr()}
+			}}
+			r := serve(t, kind, server.Config{Addr: netip.MustParseAddrPort(listen)}, h)
+			_, port, _ := net.SplitHostPort(r.addr.String())
+			for name, end := range map[string]func(c *net.TCPConn){
+				"EOF":   func(c *net.TCPConn) { c.Close() },
+				"reset": func(c *net.TCPConn) { _ = c.SetLinger(0); c.Close() },
+			} {
+				c, err := net.Dial("tcp", "127.0.0.1:"+port)
+				if err != nil {
+					t.Fatal(err)
+				}
+				exchange(t, c, 10)
+				end(c.(*net.TCPConn))
+				addrs := <-got
+				if addrs[0] == nil || addrs[1] == nil || addrs[0].String() != c.LocalAddr().String() ||
+					addrs[1].String() != c.RemoteAddr().String() {
+					t.Errorf("%s on %s: %v, want %v and %v", name, listen, addrs, c.LocalAddr(), c.RemoteAddr())
+				}
+			}
+			r.end()
+		}
 	})
 }

@@ -18,15 +18,17 @@ import (
 
 // listener accepts on one loop. It is the receiver of the connections.
 type listener struct {
-	w         *worker
-	socket    reactor.Socket
-	accept    reactor.AcceptManyOp
-	closing   reactor.CloseOp
-	limited   bool // it has a credit, one for each connection
-	inherited bool // its socket is the caller's too
-	state     listenerState
-	users     int // workers that are duplicating the socket; it is not closed meanwhile
-	unused    work
+	w          *worker
+	socket     reactor.Socket
+	accept     reactor.AcceptManyOp
+	closing    reactor.CloseOp
+	limited    bool // it has a credit, one for each connection
+	inherited  bool // its socket is the caller's too
+	anyAddress bool // it has all addresses of the machine, so that its connections differ in that
+	local      reactor.Address
+	state      listenerState
+	users      int // workers that are duplicating the socket; it is not closed meanwhile
+	unused     work
 }
 
 // listenerState is the state of a listener.
@@ -262,6 +264,8 @@ func (w *worker) discardListeners() {
 }
 
 func (ln *listener) start() {
+	ln.local, _ = ln.socket.LocalAddress()
+	ln.anyAddress = ln.local.AddrPort().Addr().IsUnspecified()
 	credit := reactor.Unlimited
 	if limit := ln.w.cfg.MaxConnections; limit > 0 {
 		ln.limited = true
