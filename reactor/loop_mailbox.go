@@ -27,7 +27,7 @@ type Envelope[T any] struct {
 	ReturnTo UndeliverableHandler[T]
 
 	work sender.Work
-	box  *Mailbox[T]
+	box  *Mailbox[T] // from Post until it is delivered or returned; nil otherwise
 }
 
 // UndeliverableHandler gets messages back that could not be delivered.
@@ -52,6 +52,10 @@ func (b *Mailbox[T]) Post(m *Envelope[T]) {
 	if b.l == nil {
 		panic("reactor: Post to a Mailbox that is not ready: call Init first")
 	}
+	if m.box != nil {
+		panic("reactor: Post of an Envelope that was not delivered yet: use one for each message in flight, or post it " +
+			"again from OnMessage")
+	}
 	m.box = b
 	m.work.Runner = (*delivery[T])(m)
 	b.l.Enqueue(&m.work)
@@ -60,9 +64,14 @@ func (b *Mailbox[T]) Post(m *Envelope[T]) {
 // delivery is an Envelope as work for the loop.
 type delivery[T any] Envelope[T]
 
-func (d *delivery[T]) Run() { d.box.h.OnMessage((*Envelope[T])(d)) }
+func (d *delivery[T]) Run() {
+	to := d.box
+	d.box = nil
+	to.h.OnMessage((*Envelope[T])(d))
+}
 
 func (d *delivery[T]) Abandon(error) {
+	d.box = nil
 	if d.ReturnTo != nil {
 		d.ReturnTo.OnUndeliverable((*Envelope[T])(d))
 	}

@@ -5,6 +5,7 @@ package reactor
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +66,12 @@ func (w *watchdog) OnTimer(int64) { w.gaveUp = true }
 // close frees what the loop holds.
 func (l *Loop) close() error {
 	if l.phase != phaseClosed || l.slots.used != 0 {
-		return l.abandon(nil)
+		var cause error
+		if l.gaveUp && l.slots.used == 0 {
+			cause = fmt.Errorf("reactor: loop %s has not drained within %v: work on it enqueues work again and again: %w",
+				l.name, l.cfg.DrainTimeout, os.ErrDeadlineExceeded)
+		}
+		return l.abandon(cause)
 	}
 	if assert.Enabled {
 		l.assertEmpty()

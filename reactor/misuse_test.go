@@ -583,3 +583,42 @@ func TestAcceptOutlives(t *testing.T) {
 		}
 	})
 }
+
+// A timer without a handler, and an envelope that is posted before it was delivered, are found immediately. An envelope that
+// was delivered may be posted again, also by its handler.
+func TestUnreadyTimerAndEnvelopeInFlight(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		r.do(func() {
+			mustPanic(t, "timer", "call its Init first", func() { r.SetTimer(new(reactor.Timer), 0) })
+		})
+		var box reactor.Mailbox[int]
+		got := make(chan int, 1)
+		box.Init(r.Loop, postsAgain{&box, got})
+		m := &reactor.Envelope[int]{Value: 3}
+		r.do(func() { // so that it is not delivered meanwhile
+			box.Post(m)
+			mustPanic(t, "post", "was not delivered yet", func() { box.Post(m) })
+		})
+		for want := 3; want > 0; want-- {
+			if n := <-got; n != want {
+				t.Errorf("%d was delivered, want %d", n, want)
+			}
+		}
+		r.end()
+	})
+}
+
+// postsAgain posts a message again until its value is 1.
+type postsAgain struct {
+	box *reactor.Mailbox[int]
+	got chan int
+}
+
+func (a postsAgain) OnMessage(m *reactor.Envelope[int]) {
+	value := m.Value
+	if m.Value--; m.Value != 0 {
+		a.box.Post(m)
+	}
+	a.got <- value
+}

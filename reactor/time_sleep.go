@@ -20,6 +20,9 @@ type Timer = timerqueue.Timer
 // SetTimer makes t due at the time at, in nanoseconds as of Now; it moves t if it is pending.
 func (l *Loop) SetTimer(t *Timer, at int64) {
 	l.assertOnThread()
+	if t.Handler == nil {
+		panic("reactor: SetTimer of a Timer without a handler: call its Init first")
+	}
 	l.timers.Update(t, at)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -108,6 +109,9 @@ func (s *Server) serve(ctx context.Context) error {
 //
 // The error is that of listening. It matches net.ErrClosed if the server is shutting down.
 func (s *Server) On(l *reactor.Loop) error {
+	if s.isOn(l) {
+		return fmt.Errorf("server: On of loop %s, on which the server is already: call it once for each loop", l.Name())
+	}
 	w := newWorker(s, l)
 	err := w.listen()
 	s.mu.Lock()
@@ -124,6 +128,13 @@ func (s *Server) On(l *reactor.Loop) error {
 	}
 	w.start()
 	return nil
+}
+
+// isOn reports whether the server is on a loop.
+func (s *Server) isOn(l *reactor.Loop) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.workers, func(w *worker) bool { return w.loop == l })
 }
 
 // Addr is the address that the first listener is bound to; nil before [Server.On]. From any thread.

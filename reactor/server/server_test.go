@@ -5,6 +5,7 @@ package server_test
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/reactord/reactord/reactor"
@@ -30,5 +31,29 @@ func TestEcho(t *testing.T) {
 			}
 		}
 		r.end()
+	})
+}
+
+// A second On of a loop is an error, and does not listen again.
+func TestOnTwice(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		s, err := server.New(server.Config{Addr: anyPort}, func(*reactor.Loop) server.Handler { return &hooks{} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := reactor.Config{Loops: 1, Loop: reactor.LoopConfig{Ring: kind}}
+		err = reactor.Run(t.Context(), cfg, func(l *reactor.Loop) error {
+			defer l.Stop()
+			if err := s.On(l); err != nil {
+				return err
+			}
+			if err := s.On(l); err == nil || !strings.Contains(err.Error(), "once for each loop") {
+				t.Errorf("On again: %v", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -23,8 +23,8 @@ type AccessLog struct {
 	// SkipEmpty leaves out connections that their client has ended without a byte in either direction, as health checks
 	// of others do. Default: false.
 	SkipEmpty bool
-	// Refused is how many connections that are refused when they are accepted, by a limit or by allow and deny, have a line,
-	// per second. 0 (default): none.
+	// Refused is how many connections that are refused when they are accepted, by a limit or by allow and deny, have a
+	// line, per second. 0 (default): none.
 	Refused int
 	// Queue is how many lines wait at most to be written. Lines beyond it are dropped and counted. Default: 8192.
 	Queue int
