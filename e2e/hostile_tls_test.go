@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// reencrypted returns a configuration with one listener that ends TLS, in front of servers with TLS whose name the client
-// chooses, and the use of it by an innocent client.
+// reencrypted returns a configuration with one listener that ends TLS, in front of servers with TLS whose name the
+// client chooses, and the use of it by an innocent client.
 func reencrypted(t *testing.T, servers int) (config string, use func(*daemon) error) {
 	t.Helper()
 	own := newPair(t, "good.test")
@@ -74,6 +74,8 @@ func (r *recorder) Write(p []byte) (int, error)      { return r.Buffer.Write(p) 
 func (r *recorder) Close() error                     { return nil }
 func (r *recorder) SetDeadline(time.Time) error      { return nil }
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
+
+// hello returns the ClientHello of crypto/tls.
 func hello(name string, protocols []string) []byte {
 	r := &recorder{}
 	_ = tls.Client(r, &tls.Config{InsecureSkipVerify: true, ServerName: name, NextProtos: protocols}).Handshake()
@@ -88,7 +90,8 @@ func TestHostileHellos(t *testing.T) {
 	unfinished := hello("good.test", slices.Repeat([]string{"0123456789abcdef0123456789abcdef"}, 480))
 	unfinished = unfinished[:min(len(unfinished), 16<<10)-1]
 	many := slices.Repeat([]string{"a"}, 32000)
-	withstand(t, attack{config: config, use: use, cost: cost{memory: clients * 64 << 10}, run: func(t *testing.T, d *daemon) {
+	bound := cost{memory: clients * 64 << 10}
+	withstand(t, attack{config: config, use: use, cost: bound, run: func(t *testing.T, d *daemon) {
 		for i := range clients {
 			c := dial(t, d.addr)
 			if i%(clients/large) != 0 {

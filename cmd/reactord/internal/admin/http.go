@@ -38,9 +38,9 @@ type server struct {
 	closing  sync.Once
 }
 
-// newServer returns a server that has at most max connections.
-func newServer(name string, l net.Listener, web string, max int, log *zap.Logger) server {
-	return server{name: name, listener: l, web: web, limit: connlimit.New(max), log: log}
+// newServer returns a server with a bound on its connections.
+func newServer(name string, l net.Listener, web string, most int, log *zap.Logger) server {
+	return server{name: name, listener: l, web: web, limit: connlimit.New(most), log: log}
 }
 
 // serve begins to answer, and returns. Over TLS it speaks HTTP/1.1, too: the bounds are on connections.

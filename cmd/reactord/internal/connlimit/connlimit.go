@@ -18,14 +18,14 @@ import (
 // Limit bounds the connections of one or several HTTP servers together. Each of them needs all three: the listener, the
 // handler, and ConnContext. Its methods may be called from any goroutine.
 type Limit struct {
-	max int
+	most int
 
 	mu   sync.Mutex
 	open map[*conn]struct{}
 }
 
-// New returns a limit of max connections.
-func New(max int) *Limit { return &Limit{max: max, open: map[*conn]struct{}{}} }
+// New returns a limit of so many connections.
+func New(most int) *Limit { return &Limit{most: most, open: map[*conn]struct{}{}} }
 
 // Listener returns a listener whose connections count.
 func (l *Limit) Listener(inner net.Listener) net.Listener { return &listener{inner, l} }
@@ -99,7 +99,7 @@ func (l *Limit) admit(inner net.Conn) *conn {
 	c := &conn{Conn: inner, limit: l, source: sourceOf(inner.RemoteAddr()), since: time.Now()}
 	l.mu.Lock()
 	var out *conn
-	if len(l.open) >= l.max {
+	if len(l.open) >= l.most {
 		if out = l.dispensable(); out == nil {
 			l.mu.Unlock()
 			return nil

@@ -13,10 +13,10 @@ import (
 const patience = 15 * time.Second
 
 // serve starts a server with a limit. A request to /wait is answered when release is closed; entered has an item then.
-func serve(t *testing.T, max int) (addr string, entered, release chan struct{}) {
+func serve(t *testing.T, most int) (addr string, entered, release chan struct{}) {
 	t.Helper()
 	entered, release = make(chan struct{}, 10), make(chan struct{})
-	limit := New(max)
+	limit := New(most)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/wait", func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-release })
 	mux.HandleFunc("/", func(http.ResponseWriter, *http.Request) {})
