@@ -98,6 +98,12 @@ func (s *Socket) SetPacketInfo(on bool) error {
 	return s.setByFamily(unix.IP_PKTINFO, unix.IPV6_RECVPKTINFO, number(on))
 }
 
+// SetReceiveErrors has a connected socket of UDP told of every ICMP error, as that a host or a network is unreachable.
+// Without it, only refused ports are reported. See ip(7), IP_RECVERR, and ipv6(7), IPV6_RECVERR.
+func (s *Socket) SetReceiveErrors(on bool) error {
+	return s.setByFamily(unix.IP_RECVERR, unix.IPV6_RECVERR, number(on))
+}
+
 // SetSegmentSize makes UDP divide each send into datagrams of so many bytes, of which the last may be shorter; 0
 // removes that. See udp(7), UDP_SEGMENT.
 func (s *Socket) SetSegmentSize(bytes int) error {

@@ -61,6 +61,8 @@ func TestSocketOptions(t *testing.T) {
 		"MulticastLoop 6":   {udp6.SetMulticastLoop(false), &udp6, ip6, unix.IPV6_MULTICAST_LOOP, 0},
 		"MulticastInter. 6": {udp6.SetMulticastInterface(1), &udp6, ip6, unix.IPV6_MULTICAST_IF, 1},
 		"PacketInfo":        {udp4.SetPacketInfo(true), &udp4, ip, unix.IP_PKTINFO, 1},
+		"ReceiveErrors":     {udp4.SetReceiveErrors(true), &udp4, ip, unix.IP_RECVERR, 1},
+		"ReceiveErrors 6":   {udp6.SetReceiveErrors(true), &udp6, ip6, unix.IPV6_RECVERR, 1},
 		"PacketInfo 6":      {udp6.SetPacketInfo(true), &udp6, ip6, unix.IPV6_RECVPKTINFO, 1},
 		"SegmentSize":       {udp4.SetSegmentSize(1200), &udp4, udp, unix.UDP_SEGMENT, 1200},
 		"Coalescing":        {udp4.SetCoalescing(true), &udp4, udp, unix.UDP_GRO, 1},

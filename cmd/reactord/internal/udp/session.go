@@ -106,6 +106,7 @@ func (s *Session) start() {
 		s.finish()
 		return
 	}
+	_ = s.socket.SetReceiveErrors(true)
 	if err := s.account.Bind(&s.socket); err != nil {
 		s.fail(err)
 		return
