@@ -59,10 +59,10 @@ func (e *AbandonedError) Unwrap() error { return ErrAbandoned }
 
 // Waiting is where a suspended task waits, and for what.
 type Waiting struct {
-	// For is the kind of what the task awaits: the name of the operation state without Op, such as "Recv" or "Sleep". It
-	// is "ready" when that has completed, and the task is about to be resumed.
+	// For is the kind of what the task awaits: the name of the operation state without Op, such as "Recv" or "Sleep"; or
+	// "ready", if nothing is known of it.
 	For string
-	// Operation points to the operation state; nil: the task is ready.
+	// Operation points to the operation state; nil: it has completed, and the task is about to be resumed.
 	Operation any
 	// Where is the line of the program that awaits. Frames of this module's packages below it, and of the standard
 	// library, are skipped: it is where the program called Read, say, and not the Await inside of that.
@@ -135,8 +135,11 @@ func (i *inspection) look() { i.n = runtime.Callers(3, i.pcs[:]) }
 // waiting is where the coroutine, which is suspended, waits.
 func (co *coroutine) waiting() Waiting {
 	w := Waiting{For: "ready"}
-	if a := co.t.wait; a != nil && atomic.LoadUint32(&a.state) != awaitCompleted {
+	if a := co.t.wait; a != nil {
 		w.For, w.Operation = a.operation()
+		if atomic.LoadUint32(&a.state) == awaitCompleted {
+			w.Operation = nil
+		}
 	}
 	i := &inspection{}
 	co.inspection = i

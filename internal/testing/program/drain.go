@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
@@ -90,9 +91,11 @@ func (l *shortLivedLoop) Enqueue(w *sender.Work) {
 	l.Loop.Enqueue(w)
 }
 
-// judge asserts that Run returns the ring's error if the ring has failed, and nil otherwise.
+// judge asserts that Run returns the ring's error if the ring has failed, and otherwise nothing but that it has abandoned
+// tasks, or has given up because work was enqueued again and again.
 func (l *shortLivedLoop) judge(k *simring.Kernel, err error) {
-	if failed := l.ring.failed; failed != errors.Is(err, errBroken) || err != nil && !failed {
+	gaveUp := errors.Is(err, task.ErrAbandoned) || errors.Is(err, os.ErrDeadlineExceeded)
+	if failed := l.ring.failed; failed != errors.Is(err, errBroken) || err != nil && !failed && !gaveUp {
 		k.Errorf("Run: %v; the ring has failed: %v", err, failed)
 	}
 }
