@@ -584,8 +584,8 @@ func TestAcceptOutlives(t *testing.T) {
 	})
 }
 
-// A timer without a handler, and an envelope that is posted before it was delivered, are found immediately. An envelope that
-// was delivered may be posted again, also by its handler.
+// A timer without a handler, and an envelope that is posted before it was delivered, are found immediately. An
+// envelope that was delivered may be posted again, also by its handler.
 func TestUnreadyTimerAndEnvelopeInFlight(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})

@@ -91,8 +91,8 @@ func (l *shortLivedLoop) Enqueue(w *sender.Work) {
 	l.Loop.Enqueue(w)
 }
 
-// judge asserts that Run returns the ring's error if the ring has failed, and otherwise nothing but that it has abandoned
-// tasks, or has given up because work was enqueued again and again.
+// judge asserts that Run returns the ring's error if the ring has failed, and otherwise nothing but that it has
+// abandoned tasks, or has given up because work was enqueued again and again.
 func (l *shortLivedLoop) judge(k *simring.Kernel, err error) {
 	gaveUp := errors.Is(err, task.ErrAbandoned) || errors.Is(err, os.ErrDeadlineExceeded)
 	if failed := l.ring.failed; failed != errors.Is(err, errBroken) || err != nil && !failed && !gaveUp {

@@ -17,6 +17,7 @@ import (
 var opcodesOf = map[string][]uring.Op{
 	"CloseOp":       {uring.OpAsyncCancel, uring.OpClose},
 	"DialOp":        {uring.OpConnect},
+	"OffloadOp":     {}, // a worker thread runs it
 	"PollManyOp":    {uring.OpPollAdd},
 	"PollOp":        {uring.OpPollAdd},
 	"RecvLeaseOp":   {uring.OpRecv},
