@@ -38,5 +38,6 @@ func (l *Loop) tasksInFlight() (all []InFlight) {
 }
 
 // inSlot is the id of the operation in the slot table.
-func (o *op) inSlot() uint64    { return o.id }
-func (t *timed) inSlot() uint64 { return t.id }
+func (o *op) inSlot() uint64 { return o.id }
+
+func (o *timed) inSlot() uint64 { return o.id }
