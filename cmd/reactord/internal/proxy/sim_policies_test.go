@@ -199,7 +199,7 @@ func (s *policySimulation) drawBackend() {
 	b.Balance.SlowStart = time.Duration(rng.IntN(2)) * 3 * time.Second
 	b.Check = config.Check{
 		Interval: time.Second, Timeout: 200 * time.Millisecond, Rise: 1 + rng.IntN(3), Fall: 1 + rng.IntN(3),
-		Send: "c", Expect: "ok", CloseOnDown: rng.IntN(2) == 0,
+		Send: "c", Expect: "ok", CloseOnDown: rng.IntN(2) == 0, Initial: []string{"wait", "wait", "up", "down"}[rng.IntN(4)],
 	}
 	b.Ejection.Failures = rng.IntN(6)
 	b.Ejection.MaxPercent = []int{10, 50, 100}[rng.IntN(3)]
