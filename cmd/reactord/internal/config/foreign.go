@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -128,9 +129,9 @@ var foreignUnits = map[string]time.Duration{
 func foreignDuration(text string) time.Duration {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
 	unit := foreignUnits[strings.TrimSpace(text[len(digits):])]
-	n, err := time.ParseDuration(digits + "ns") // as a whole number
-	if err != nil || n <= 0 || unit == 0 || n > time.Duration(maxTimeout)/unit {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n <= 0 || unit == 0 || n > maxTimeout/int64(unit) {
 		return 0
 	}
-	return n * unit
+	return time.Duration(n) * unit
 }

@@ -154,10 +154,7 @@ func (s *openings) client(t *simring.Thread) {
 	}
 	line := &talker{s: s, t: t, fd: fd, fails: -1}
 	if rng := s.k.Rand(); rng.IntN(3) == 0 {
-		line.fails = rng.IntN(len(s.hello) + 100)
-		if rng.IntN(2) == 0 {
-			line.fails = rng.IntN(64)
-		}
+		line.fails = rng.IntN([]int{len(s.hello) + 100, 64, 16}[rng.IntN(3)]) // the first bytes decide most
 	}
 	without := s.optional && s.k.Rand().IntN(2) == 0
 	if s.header != 0 && !without {
