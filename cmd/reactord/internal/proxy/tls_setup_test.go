@@ -102,19 +102,40 @@ func (s *tlsSetup) load(p *plan.Plan) {
 // dialRaw connects a client without TLS.
 func (s *tlsSetup) dialRaw() *net.TCPConn {
 	s.t.Helper()
-	c, err := net.Dial("tcp", s.p.Addrs()[0].String())
+	c, err := s.tryDialRaw()
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return c
+}
+
+func (s *tlsSetup) tryDialRaw() (*net.TCPConn, error) {
+	c, err := net.Dial("tcp", s.p.Addrs()[0].String())
+	if err != nil {
+		return nil, err
+	}
 	s.t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-	return c.(*net.TCPConn)
+	return c.(*net.TCPConn), nil
 }
 
 // dial connects a client, without a handshake.
 func (s *tlsSetup) dial() duplex {
 	s.t.Helper()
-	c := s.dialRaw()
+	return s.over(s.dialRaw())
+}
+
+// tryDial is dial for a client that the proxy may reset before it knows that it is connected.
+func (s *tlsSetup) tryDial() (duplex, error) {
+	c, err := s.tryDialRaw()
+	if err != nil {
+		return nil, err
+	}
+	return s.over(c), nil
+}
+
+// over returns the client's side of a connection.
+func (s *tlsSetup) over(c *net.TCPConn) duplex {
 	if !s.front {
 		return c
 	}
