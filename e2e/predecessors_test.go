@@ -188,6 +188,27 @@ func TestPredecessorsEndTogether(t *testing.T) {
 	})
 }
 
+// A signal to all processes at a time drains old ones once: that the new one has them drain, too, does not reset their
+// connections before drain.timeout.
+func TestPredecessorsAreAllSignalled(t *testing.T) {
+	c := startChain(t, "auto", 1, "")
+	c.conns[1].finish()
+	c.conns[1].expectEOF()
+	for _, pid := range c.pids {
+		if err := unix.Kill(pid, unix.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := c.await("the drain timed out, and the remaining connections are reset")
+	if pid, _ := l.field["pid"].(float64); int(pid) != c.pids[0] {
+		t.Errorf("the line is not the old process's: %s", l.raw)
+	}
+	c.conns[0].expectReset()
+	for _, pid := range c.pids {
+		c.awaitGone(pid)
+	}
+}
+
 // An old process that is killed is forgotten. When the new process is killed, old ones go on, and can be ended.
 func TestPredecessorsAreKilled(t *testing.T) {
 	c := startChain(t, "auto", 2, "")

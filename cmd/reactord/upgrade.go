@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
@@ -123,8 +122,9 @@ func (d *daemon) store(diff *plan.Diff) {
 }
 
 // retire ends this process after a successor has taken over: when its connections have ended. After upgrade.timeout, or
-// when a signal or the successor asks for it, it drains, and another request resets the connections.
-func (d *daemon) retire(s successor, signals chan os.Signal) error {
+// when a signal or the successor asks for it, it drains. Another signal, or the successor's second request, resets the
+// connections.
+func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
 	d.enter(unready)
 	now := time.Now()
 	d.replaced.Store(&now)
@@ -135,13 +135,14 @@ func (d *daemon) retire(s successor, signals chan os.Signal) error {
 	d.closePlan(true)
 	d.proxy.StopAccepting()
 	d.log.Retire()
+	drains := make(chan struct{}, 2)
 	if s.asks != nil {
-		api := admin.ServePrivate(s.asks, &retired{adminDaemon{daemon: d}, signals}, d.log.Level, d.log.Logger)
+		api := admin.ServePrivate(s.asks, &retired{adminDaemon{daemon: d}, drains}, d.log.Level, d.log.Logger)
 		defer api.Close()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go d.bound(ctx, cancel, s.Successor, signals)
+	go d.bound(ctx, cancel, s.Successor, signals, drains)
 	if err := d.proxy.Drain(ctx, config.Drain{Timeout: asLongAsItTakes}); err != nil {
 		return err
 	}
@@ -152,13 +153,13 @@ func (d *daemon) retire(s successor, signals chan os.Signal) error {
 // retired is the daemon as the processes after it see it.
 type retired struct {
 	adminDaemon
-	signals chan<- os.Signal
+	drains chan<- struct{}
 }
 
-// Drain does what SIGTERM does.
+// Drain is called when the successor drains, and again when it resets its connections.
 func (r *retired) Drain(bool) error {
 	select {
-	case r.signals <- syscall.SIGTERM:
+	case r.drains <- struct{}{}:
 	default: // several wait
 	}
 	return nil
@@ -182,8 +183,11 @@ func (d *daemon) leave() {
 	}
 }
 
-// bound bounds a retirement: by upgrade.timeout, then by the times of a drain, which a signal begins, too.
-func (d *daemon) bound(ctx context.Context, end func(), s *upgrade.Successor, signals <-chan os.Signal) {
+// bound bounds a retirement: by upgrade.timeout, then by the times of a drain, which a signal begins, too. requests are
+// those of the successor: the first one cuts no drain short that has begun, as by a signal to all processes.
+func (d *daemon) bound(
+	ctx context.Context, end func(), s *upgrade.Successor, signals <-chan os.Signal, requests <-chan struct{},
+) {
 	timeout := time.NewTimer(asLongAsItTakes)
 	defer timeout.Stop()
 	limit := d.planner.Plan().Upgrade.Timeout
@@ -193,7 +197,7 @@ func (d *daemon) bound(ctx context.Context, end func(), s *upgrade.Successor, si
 	if limit > 0 {
 		d.drainIn(limit, timeout)
 	}
-	exited, drains := s.Exited, false
+	exited, drains, requested := s.Exited, false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -212,6 +216,11 @@ func (d *daemon) bound(ctx context.Context, end func(), s *upgrade.Successor, si
 				d.log.Info("the old process drains: upgrade.timeout has passed", zap.Duration("timeout", limit))
 			}
 		case <-signals:
+		case <-requests:
+			first := !requested
+			if requested = true; first && drains {
+				continue
+			}
 		}
 		if drains {
 			end()
