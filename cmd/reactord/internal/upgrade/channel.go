@@ -59,6 +59,7 @@ func unixConn(f *os.File) (*net.UnixConn, error) {
 // follow returns when the predecessor has ended.
 func (p *Predecessor) follow() {
 	defer close(p.gone)
+	defer p.Close()
 	_, _ = io.Copy(io.Discard, p.socket)
 }
 
