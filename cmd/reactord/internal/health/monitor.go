@@ -37,6 +37,8 @@ type Config struct {
 	Seed    uint64 // makes the jitter reproducible; 0: it is random
 	// State is what is known of the server: Up, Down, or Falling, the zero value, if nothing is.
 	State State
+	// Report is what the agent has said before; nil: nothing.
+	Report *AgentReport
 	// Soon is the time within which the first check is made. 0: within the interval.
 	Soon time.Duration
 }
@@ -96,6 +98,9 @@ func (m *Monitor) Start(cfg Config) {
 	m.source.Reset()
 	m.random.Seed(cmp.Or(cfg.Seed, rand.Uint64()), 0)
 	m.status = Status{Since: cfg.Loop.Now(), Agent: unreported}
+	if cfg.Report != nil {
+		m.status.Agent = *cfg.Report
+	}
 	m.check.init(m, (*checking)(m))
 	m.agent.init(m, (*asking)(m))
 	if m.health = newStreak(m.fall()); cfg.State != Falling {

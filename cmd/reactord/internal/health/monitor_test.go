@@ -237,6 +237,21 @@ func TestMonitorAsksTheAgent(t *testing.T) {
 	})
 }
 
+// What the agent said to the process before holds until it says something else, which may be the default.
+func TestMonitorRecallsTheAgent(t *testing.T) {
+	onRings(t, func(t *testing.T, l *looping) {
+		to := server(t, func(c *net.TCPConn) { fmt.Fprintln(c, "ready 100%") })
+		w, m := newWatcher(), new(Monitor)
+		agent := &config.Agent{Port: int(to.Port()), Interval: time.Millisecond, Timeout: patience}
+		before := &AgentReport{Weight: 50, State: AgentDrain}
+		l.on(func() { m.Start(Config{Loop: l.Loop, Address: to, Agent: agent, Report: before, Observer: w}) })
+		if got := await(t, w.agent); got != unreported {
+			t.Errorf("%+v, want %+v", got, unreported)
+		}
+		l.stop(m)
+	})
+}
+
 func TestConfigure(t *testing.T) {
 	onRings(t, func(t *testing.T, l *looping) {
 		to, _ := switchable(t)

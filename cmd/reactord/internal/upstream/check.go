@@ -3,6 +3,7 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -105,6 +106,9 @@ func (s *Server) monitor(as *checks) {
 		Observer: (*observer)(s), OnCheck: s.checked, Seed: d.seed(s),
 	}
 	cfg.State, s.checking.known = s.checking.known, health.Falling
+	if as.agent.Port != 0 {
+		cfg.Report = s.standing.Load().agentReport()
+	}
 	if s.standing.Load().says[voiceCheck] == Waiting {
 		cfg.Soon = s.Backend.soon(&as.check)
 		switch {
@@ -187,7 +191,24 @@ func (o *observer) OnAgent(r health.AgentReport) {
 	case r.State == health.AgentDrain:
 		state, reason = Drain, "the agent says drain"
 	case r.Down:
-		state, reason = Down, "the agent says it is down: "+r.Reason
+		state, reason = Down, agentDown+r.Reason
 	}
 	(*Server)(o).hearAgent(state, reason, r.Weight)
+}
+
+// agentDown is what the reason of an agent begins with in the reason of its server.
+const agentDown = "the agent says it is down: "
+
+// agentReport returns what the agent has said, as far as it is in force: the agent's next words change that.
+func (s *standing) agentReport() *health.AgentReport {
+	r := &health.AgentReport{Weight: s.agentPercent}
+	switch s.says[voiceAgent] {
+	case Drain:
+		r.State = health.AgentDrain
+	case Maintenance:
+		r.State = health.AgentMaintenance
+	case Down:
+		r.Down, r.Reason = true, strings.TrimPrefix(s.reasons[voiceAgent], agentDown)
+	}
+	return r
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/health"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
 )
@@ -89,6 +90,10 @@ func TestHandover(t *testing.T) {
 			}
 			if percent := now[3].Status().Percent; percent < 4 || percent > 50 {
 				t.Errorf("the agent's weight: %v %%", percent)
+			}
+			said := health.AgentReport{Weight: 50, State: health.AgentDrain}
+			if got := now[3].checking.monitor.Status().Agent; got != said {
+				t.Errorf("its monitor continues from %+v, want %+v", got, said)
 			}
 			text = next.handOver()
 		})
