@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -22,7 +23,8 @@ type Config struct {
 	// OnGroup is called on the control loop when a backend has another group or other limits: connections that wait for
 	// room may find it. nil: nothing is done.
 	OnGroup func(*Backend)
-	// Known is what the process before this one has handed over. It holds for servers that come later, too.
+	// Known is what the process before this one has handed over. It holds for servers that come later, too, as long as
+	// they come within knownFor.
 	Known Handover
 	// Seed makes the times of checks reproducible. 0: they are random.
 	Seed uint64
@@ -34,7 +36,11 @@ type Directory struct {
 	inForce atomic.Pointer[table]       // what was committed last
 	planned table                       // what was prepared last; the planner's
 	known   map[serverKey]*ServerHealth // of servers that have not come yet; the planner's
+	expires time.Time                   // known, which is too old then
 }
+
+// knownFor is how long what was handed over holds for servers that have not come yet: discovery finds them soon.
+const knownFor = 5 * time.Minute
 
 // table is the backends of a plan by name. It does not change.
 type table map[string]*membership
@@ -44,7 +50,7 @@ func New(cfg Config) *Directory {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	d := &Directory{Config: cfg, known: cfg.Known.known()}
+	d := &Directory{Config: cfg, known: cfg.Known.known(), expires: time.Now().Add(knownFor)}
 	d.Known = Handover{}
 	d.inForce.Store(&table{})
 	return d

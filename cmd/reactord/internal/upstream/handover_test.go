@@ -118,6 +118,17 @@ func TestHandoverWithOtherSettings(t *testing.T) {
 	}
 }
 
+// What was known of a server that comes much later is of no use: it waits for its first check.
+func TestHandoverExpires(t *testing.T) {
+	r := runWith(t, `{"servers": [{"backend": "a", "server": "10.0.0.0:80", "check": "up"}]}`)
+	r.expires = time.Now()
+	c := r.Prepare(&plan.Plan{Backends: []plan.Backend{backend("a", 1, checksBy(time.Hour), initially("wait"))}})
+	if st := c.prepared[0].servers[0].State(); st != Waiting {
+		t.Errorf("it is %v, want %v", st, Waiting)
+	}
+	c.Discard()
+}
+
 // Versions before and after this one are understood: what is not known is as if nothing was said.
 func TestHandoverOfOtherVersions(t *testing.T) {
 	for text, want := range map[string]State{

@@ -58,7 +58,9 @@ func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool
 	key := serverKey{b.Name, p.Address}
 	if r := b.directory.known[key]; r != nil {
 		delete(b.directory.known, key)
-		s.recall(r, settings, &st)
+		if time.Now().Before(b.directory.expires) {
+			s.recall(r, settings, &st)
+		}
 	}
 	s.settings.Store(p)
 	s.standing.Store(&st)
