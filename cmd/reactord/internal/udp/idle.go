@@ -63,7 +63,8 @@ func (s *Session) touch() {
 	}
 }
 
-// confirm notes that the client has seen an answer: it has sent a datagram after it. Its address is not forged, then.
+// confirm notes that the client has sent a datagram after an answer, as one that has seen it does. Who forges an address
+// only once does not.
 func (s *Session) confirm() {
 	s.listener.idle.remove(s)
 	s.confirmed = true
