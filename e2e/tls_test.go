@@ -68,6 +68,16 @@ func (a *authority) issue(name string, names ...string) (path string) {
 	return a.path(name + ".pem")
 }
 
+// served returns the serial number of the certificate that clients get.
+func (a *authority) served(d *daemon) string {
+	a.t.Helper()
+	out := a.client(d, "", "Verify return code", "-showcerts")
+	_, text, _ := strings.Cut(out, "-----BEGIN CERTIFICATE-----")
+	text, _, _ = strings.Cut(text, "-----END CERTIFICATE-----")
+	replace(a.t, a.path("seen"), "-----BEGIN CERTIFICATE-----"+text+"-----END CERTIFICATE-----\n")
+	return strings.TrimSpace(a.run("x509", "-in", "seen", "-noout", "-serial"))
+}
+
 // tlsConfig is a file with one listener that ends TLS.
 func tlsConfig(ring, settings, tls, server string) string {
 	return fmt.Sprintf("ring: %s\nmetrics: 127.0.0.1:0\nadmin: {address: 'tcp://127.0.0.1:0'}\n%s\nlisteners:\n"+
@@ -287,14 +297,7 @@ func TestTLSReload(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "reactord.yaml")
 		replace(t, path, tlsConfig(ring, "", "certificates: [{cert: "+cert+"}]", server))
 		d := startFile(t, path)
-		serial := func() string {
-			out := a.client(d, "", "Verify return code", "-showcerts")
-			_, text, _ := strings.Cut(out, "-----BEGIN CERTIFICATE-----")
-			text, _, _ = strings.Cut(text, "-----END CERTIFICATE-----")
-			replace(t, a.path("seen"), "-----BEGIN CERTIFICATE-----"+text+"-----END CERTIFICATE-----\n")
-			return strings.TrimSpace(a.run("x509", "-in", "seen", "-noout", "-serial"))
-		}
-		if got := serial(); got != "serial=01" {
+		if got := a.served(d); got != "serial=01" {
 			t.Fatalf("%s", got)
 		}
 		a.issue("proxy", "proxy.test")
@@ -304,7 +307,7 @@ func TestTLSReload(t *testing.T) {
 		if l := d.awaitLines("changed", 1)[0]; !strings.HasPrefix(l.str("change"), told) {
 			t.Errorf("the log says %v", l)
 		}
-		if got := serial(); got != "serial=02" {
+		if got := a.served(d); got != "serial=02" {
 			t.Errorf("after a reload: %s", got)
 		}
 		good, _ := os.ReadFile(cert)
@@ -316,7 +319,7 @@ func TestTLSReload(t *testing.T) {
 		if l := d.awaitLines(refusedReload, 1)[0]; !strings.Contains(l.str("error"), "is not that of the first certificate") {
 			t.Errorf("%v", l)
 		}
-		if got := serial(); got != "serial=02" {
+		if got := a.served(d); got != "serial=02" {
 			t.Errorf("after a reload that was refused: %s", got)
 		}
 		replace(t, path, tlsConfig(ring, "watch: true", "certificates: [{cert: "+cert+"}]", server))
@@ -325,10 +328,65 @@ func TestTLSReload(t *testing.T) {
 		d.awaitLines("reloaded", 2)
 		a.issue("proxy", "proxy.test")
 		d.awaitLines("reloaded", 3)
-		if got := serial(); got != "serial=04" {
+		if got := a.served(d); got != "serial=04" {
 			t.Errorf("after the file has changed: %s", got)
 		}
 	})
+}
+
+// An encrypted key is used with its password, and both are watched. A wrong password is refused with its place, also by
+// check. No password is printed.
+func TestTLSEncryptedKey(t *testing.T) {
+	a := newAuthority(t)
+	const first, second = "correct-horse", "battery-staple"
+	// issue returns a certificate with its key, which is encrypted.
+	issue := func(password string) string {
+		a.issue("proxy", "proxy.test")
+		replace(t, a.path("out"), password+"\n")
+		a.run("pkcs8", "-topk8", "-v2", "aes-256-cbc", "-in", "proxy.key", "-out", "encrypted.key", "-passout", "file:out")
+		cert, err := os.ReadFile(a.path("proxy.crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := os.ReadFile(a.path("encrypted.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(cert) + string(key)
+	}
+	pem, password := a.path("pair.pem"), a.path("password")
+	replace(t, pem, issue(first))
+	replace(t, password, first+"\n")
+	path := filepath.Join(t.TempDir(), "reactord.yaml")
+	text := tlsConfig("auto", "watch: true",
+		"certificates: [{cert: "+pem+", key_password_file: "+password+"}]", serve(t, echo))
+	replace(t, path, text)
+	d := startFile(t, path)
+	if got := a.served(d); got != "serial=01" {
+		t.Fatalf("%s", got)
+	}
+	replace(t, password, second+"\n")
+	wrong := "the first line of " + password + " is not the password of the key in " + pem
+	if l := d.awaitLines(refusedReload, 1)[0]; !strings.Contains(l.str("error"), wrong) {
+		t.Errorf("%v", l)
+	}
+	before, _, _ := strings.Cut(text, password)
+	line, column := strings.Count(before, "\n")+1, len(before)-strings.LastIndex(before, "\n")
+	place := fmt.Sprintf("%s:%d:%d: ", path, line, column)
+	r := run(t, "check", "--config", path)
+	if r.code == 0 || !strings.Contains(r.stderr, place) || !strings.Contains(r.stderr, wrong) {
+		t.Errorf("%d, %s, want %s", r.code, r.stderr, place)
+	}
+	replace(t, pem, issue(second))
+	d.awaitLines("reloaded", 1)
+	if got := a.served(d); got != "serial=02" {
+		t.Errorf("after the key has changed: %s", got)
+	}
+	said := d.text() + r.stderr + r.stdout + run(t, "config", "--config", path).stdout
+	_, loaded := d.get("/v1/config")
+	if said += loaded; strings.Contains(said, first) || strings.Contains(said, second) {
+		t.Errorf("a password is told:\n%s", said)
+	}
 }
 
 // The servers of curl and of openssl behind a proxy that speaks TLS to them.

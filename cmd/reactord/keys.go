@@ -95,6 +95,7 @@ func namedFiles(cfg *config.Config) (files []namedFile) {
 			at := fmt.Sprintf("%scertificates[%d].", at, j)
 			add(at+"cert", c.Cert)
 			add(at+"key", c.Key)
+			add(at+"key_password_file", c.KeyPasswordFile)
 			add(at+"ocsp", c.OCSP)
 		}
 		add(at+"client_ca", t.ClientCA)
@@ -114,6 +115,7 @@ func namedFiles(cfg *config.Config) (files []namedFile) {
 		add(at+"crl", t.CRL)
 		add(at+"cert", t.Cert)
 		add(at+"key", t.Key)
+		add(at+"key_password_file", t.KeyPasswordFile)
 	}
 	return files
 }

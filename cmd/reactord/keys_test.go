@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,31 @@ func TestWarnOfNames(t *testing.T) {
 		if got := strings.Join(warnings, ""); strings.Contains(got, `backends[0].tls.server_name`) != test.want ||
 			test.want && !strings.Contains(got, `"web"`) {
 			t.Errorf("%s: %q", name, warnings)
+		}
+	}
+}
+
+// The files of passwords are watched, and read by check, where those of keys are.
+func TestNamedFilesOfKeys(t *testing.T) {
+	server := func(at string) config.ServerTLS {
+		return config.ServerTLS{Certificates: []config.Certificate{{
+			Cert: at + "cert", Key: at + "key", KeyPasswordFile: at + "key_password_file",
+		}}}
+	}
+	const listener, route, backend = "listeners[0].tls.certificates[0].", "listeners[0].routes[0].tls.certificates[0].",
+		"backends[0].tls."
+	cfg := &config.Config{
+		Listeners: []config.Listener{{TLS: server(listener), Routes: []config.Route{{TLS: server(route)}}}},
+		Backends: []config.Backend{{TLS: config.ClientTLS{
+			Cert: backend + "cert", Key: backend + "key", KeyPasswordFile: backend + "key_password_file",
+		}}},
+	}
+	files := namedFiles(cfg)
+	for _, at := range []string{listener, route, backend} {
+		for _, setting := range []string{"cert", "key", "key_password_file"} {
+			if want := (namedFile{at + setting, at + setting}); !slices.Contains(files, want) {
+				t.Errorf("%v is not there: %v", want, files)
+			}
 		}
 	}
 }

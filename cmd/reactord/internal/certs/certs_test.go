@@ -112,7 +112,7 @@ func TestProblems(t *testing.T) {
 		"bad certificate":   {with(config.Certificate{Cert: bad}, good.Cert, ""), "certificates[0].cert: " + bad},
 		"no key":            {with(good, a.Dir+"/ca.pem", ""), "certificates[0].key: " + a.Dir + "/ca.pem has no key"},
 		"another key":       {with(good, other.Cert, ""), "certificates[0].key: the key in"},
-		"encrypted":         {with(good, encrypted, ""), "decrypt it"},
+		"encrypted":         {with(good, encrypted, ""), "key_password_file, or decrypt it, as with openssl pkey"},
 		"expired":           {with(expired, "", ""), "warning: certificates[0].cert: the certificate in"},
 		"staple":            {with(good, "", empty), "certificates[0].ocsp: " + empty},
 		"staple of another": {with(good, "", a.Staple(other.Cert, ocsp.Good, time.Hour)), "OCSP response"},

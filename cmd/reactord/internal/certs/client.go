@@ -31,7 +31,7 @@ func LoadClient(c *config.ClientTLS, read Read) (*Client, []Problem) {
 		_, _ = x509.SystemCertPool() // read once for the process: here, and not by the first handshake, on a loop
 	}
 	if c.Cert != "" {
-		out.certificate = r.pair("cert", c.Cert, "key", c.Key)
+		out.certificate = r.pair("", config.Certificate{Cert: c.Cert, Key: c.Key, KeyPasswordFile: c.KeyPasswordFile})
 	}
 	if r.failed() {
 		return nil, r.problems

@@ -27,6 +27,7 @@
 //	changes.go   what has changed, for people
 //	names.go     the certificate for a name
 //	pem.go       reads certificates and keys
+//	pkcs8.go     decrypts keys
 //	verify.go    which certificates of peers are good
 //	revoked.go   lists of revoked certificates
 //	sans.go      names that a peer's certificate must have

@@ -1,7 +1,6 @@
 package certs
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,7 +10,10 @@ import (
 	"hash"
 	"io"
 	"os"
+	"strings"
 	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
 // Problem is what is wrong with the files of a setting, or what is unusual about them.
@@ -99,43 +101,43 @@ func readFile(path string) ([]byte, error) {
 	return b, err
 }
 
-// pair reads a certificate chain and its key; nil: it could not.
-func (r *reader) pair(certKey, cert, keyKey, key string) *tls.Certificate {
-	if key == "" {
-		key, keyKey = cert, certKey
+// pair reads a certificate chain and its key, whose settings are at; nil: it could not.
+func (r *reader) pair(at string, c config.Certificate) *tls.Certificate {
+	certKey, keyKey := at+"cert", at+"key"
+	if c.Key == "" {
+		c.Key, keyKey = c.Cert, certKey
 	}
-	chain, ok := r.file(certKey, cert)
+	chain, ok := r.file(certKey, c.Cert)
 	if !ok {
 		return nil
 	}
 	secret := chain
-	if key != cert {
-		if secret, ok = r.file(keyKey, key); !ok {
+	if c.Key != c.Cert {
+		if secret, ok = r.file(keyKey, c.Key); !ok {
 			return nil
 		}
 	}
 	if !hasBlock(chain, "CERTIFICATE") {
-		r.wrong(certKey, nil, "%s has no certificate in PEM", cert)
+		r.wrong(certKey, nil, "%s has no certificate in PEM", c.Cert)
 		return nil
 	}
-	if text := keyFault(secret, key); text != "" {
-		r.wrong(keyKey, nil, "%s", text)
+	if secret, ok = r.plainKey(secret, keyKey, c.Key, at+"key_password_file", c.KeyPasswordFile); !ok {
 		return nil
 	}
 	pair, err := tls.X509KeyPair(chain, secret)
 	switch {
 	case err == nil:
 	case mismatch(chain, secret):
-		r.wrong(keyKey, err, "the key in %s is not that of the first certificate in %s", key, cert)
+		r.wrong(keyKey, err, "the key in %s is not that of the first certificate in %s", c.Key, c.Cert)
 		return nil
 	default:
-		r.wrong(certKey, err, "%s: %v", cert, err)
+		r.wrong(certKey, err, "%s: %v", c.Cert, err)
 		return nil
 	}
 	if now, leaf := r.now, pair.Leaf; now.After(leaf.NotAfter) {
-		r.warn(certKey, "the certificate in %s has expired on %s", cert, leaf.NotAfter.Format(time.DateTime))
+		r.warn(certKey, "the certificate in %s has expired on %s", c.Cert, leaf.NotAfter.Format(time.DateTime))
 	} else if now.Before(leaf.NotBefore) {
-		r.warn(certKey, "the certificate in %s is valid from %s on only", cert, leaf.NotBefore.Format(time.DateTime))
+		r.warn(certKey, "the certificate in %s is valid from %s on only", c.Cert, leaf.NotBefore.Format(time.DateTime))
 	}
 	return &pair
 }
@@ -149,17 +151,73 @@ func hasBlock(text []byte, kind string) bool {
 	return false
 }
 
-// keyFault is what is wrong with a file as the file of a key, or "".
-func keyFault(text []byte, path string) string {
+// encryptAnew is what to do with a key whose encryption is not supported.
+const encryptAnew = "encrypt it anew, as with openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEWFILE"
+
+// plainKey returns PEM text whose first key is that of text, and is not encrypted; false: it could not.
+func (r *reader) plainKey(text []byte, key, path, passwordKey, passwordPath string) ([]byte, bool) {
+	block := firstKey(text)
+	switch {
+	case block == nil:
+		r.wrong(key, nil, "%s has no key in PEM", path)
+		return nil, false
+	case block.Headers["DEK-Info"] != "":
+		r.wrong(key, nil, "the key in %s is encrypted in the old form of PEM (DEK-Info), which is not supported: %s", path,
+			encryptAnew)
+		return nil, false
+	case block.Type != "ENCRYPTED PRIVATE KEY":
+		if passwordPath != "" {
+			r.warn(passwordKey, "the key in %s is not encrypted, so that the password has no effect", path)
+		}
+		return text, true
+	case passwordPath == "":
+		r.wrong(key, nil, "the key in %s is encrypted: write the file with its password as key_password_file, or decrypt "+
+			"it, as with openssl pkey -in FILE -out NEWFILE", path)
+		return nil, false
+	}
+	encrypted, err := parseEncryptedKey(block.Bytes)
+	if err != nil {
+		r.wrong(key, err, "cannot decrypt the key in %s: %v: %s", path, err, encryptAnew)
+		return nil, false
+	}
+	password, ok := r.password(passwordKey, passwordPath)
+	if !ok {
+		return nil, false
+	}
+	der, err := encrypted.decrypt(password)
+	switch {
+	case errors.Is(err, errPassword):
+		r.wrong(passwordKey, err, "the first line of %s is not the password of the key in %s", passwordPath, path)
+		return nil, false
+	case err != nil:
+		r.wrong(key, err, "cannot decrypt the key in %s: %v", path, err)
+		return nil, false
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), true
+}
+
+// firstKey returns the first key in PEM; nil: there is none.
+func firstKey(text []byte) *pem.Block {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		switch {
-		case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
-			return fmt.Sprintf("the key in %s is encrypted: decrypt it, as with openssl pkey -in FILE -out FILE", path)
-		case bytes.HasSuffix([]byte(block.Type), []byte("PRIVATE KEY")):
-			return ""
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return block
 		}
 	}
-	return path + " has no key in PEM"
+	return nil
+}
+
+// password reads the first line of a file; false: it could not.
+func (r *reader) password(key, path string) (string, bool) {
+	text, ok := r.file(key, path)
+	if !ok {
+		return "", false
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	line = strings.TrimSuffix(line, "\r")
+	if line == "" {
+		r.wrong(key, nil, "the first line of %s is empty: write the password there", path)
+	}
+	return line, line != ""
 }
 
 // mismatch reports whether a certificate and a key are well-formed, and do not belong together.

@@ -29,13 +29,13 @@ func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	names, denied := newSANs(s.ClientSANs, literally), newDenied(s.DenySANs)
 	r, out := newReader(read), &Server{clientsAre: peers{names: names, denied: denied}}
 	for i, c := range s.Certificates {
-		at := fmt.Sprintf("certificates[%d]", i)
-		pair := r.pair(at+".cert", c.Cert, at+".key", c.Key)
+		at := fmt.Sprintf("certificates[%d].", i)
+		pair := r.pair(at, c)
 		if pair == nil {
 			continue
 		}
 		if c.OCSP != "" {
-			r.staple(at+".ocsp", c.OCSP, pair)
+			r.staple(at+"ocsp", c.OCSP, pair)
 		}
 		out.certificates = append(out.certificates, pair)
 	}

@@ -53,7 +53,7 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 		v.without(at, "TLS is not enabled: write enabled: true, too", []isSet{
 			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"crl", t.CRL != ""},
 			{"insecure", t.Insecure},
-			{"cert", t.Cert != ""},
+			{"cert", t.Cert != ""}, {"key", t.Key != ""}, {"key_password_file", t.KeyPasswordFile != ""},
 			{"ciphers", len(t.Ciphers) != 0},
 			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
 		})
@@ -73,6 +73,9 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 	}
 	if t.Key != "" && t.Cert == "" {
 		v.add(at.of("key"), "a key has no effect without its certificate: write cert, too")
+	}
+	if t.KeyPasswordFile != "" && t.Cert == "" {
+		v.add(at.of("key_password_file"), "the password of a key has no effect without its certificate: write cert, too")
 	}
 }
 

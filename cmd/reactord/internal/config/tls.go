@@ -50,6 +50,9 @@ type Certificate struct {
 	Cert string
 	// Key is the file of the key. Default: the file of the chain.
 	Key string
+	// KeyPasswordFile is a file whose first line is the password of an encrypted key. Empty (default): the key is not
+	// encrypted.
+	KeyPasswordFile string
 	// OCSP is a file with an OCSP response in DER, which is stapled. Empty (default): there is none.
 	OCSP string
 }
@@ -80,6 +83,9 @@ type ClientTLS struct {
 	Cert string
 	// Key is the file of its key. Default: the file of the chain.
 	Key string
+	// KeyPasswordFile is a file whose first line is the password of an encrypted key, as [Certificate.KeyPasswordFile].
+	// Empty (default): the key is not encrypted.
+	KeyPasswordFile string
 	// MinVersion is the least version. Default: 1.2.
 	MinVersion string
 	// MaxVersion is the greatest version. Default: 1.3.

@@ -50,7 +50,7 @@ type XDSTLS struct {
 	CA string
 	// Cert is the path of a file with the certificate of this process, in PEM. Empty (default): it has none.
 	Cert string
-	// Key is the path of a file with its private key. Empty (default): it is in the file of Cert.
+	// Key is the path of a file with its private key, not encrypted. Empty (default): it is in the file of Cert.
 	Key string
 	// ServerName is the name in the certificate of control planes. Empty (default): the host of the server.
 	ServerName string

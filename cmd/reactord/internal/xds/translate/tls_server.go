@@ -109,7 +109,7 @@ func (t *serverTLS) ending(s *Set, who named, before *ending) (*ending, error) {
 func (f files) hold(c *config.ServerTLS) bool {
 	paths := []string{c.ClientCA, c.ClientCRL, c.TicketKeys}
 	for _, one := range c.Certificates {
-		paths = append(paths, one.Cert, one.Key, one.OCSP)
+		paths = append(paths, one.Cert, one.Key, one.KeyPasswordFile, one.OCSP)
 	}
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		_, known := f[path]

@@ -416,9 +416,9 @@ func TestDownstreamTLS(t *testing.T) {
 		want         string
 	}{
 		{"a certificate", of(pair, ""), nil,
-			" Certificates=[{xds://listener/tls_certificates[0]/cert xds://listener/tls_certificates[0]/key }]"},
+			" Certificates=[{xds://listener/tls_certificates[0]/cert xds://listener/tls_certificates[0]/key  }]"},
 		{"two", of(`"tls_certificate_sds_secret_configs":[`+sds("pair")+`],`+pair, ""), nil,
-			"key } {xds://secret/pair/cert xds://secret/pair/key }]"},
+			"key  } {xds://secret/pair/cert xds://secret/pair/key  }]"},
 		{"none", of("", ""), nil, "refused: common_tls_context: there is no certificate"},
 		{"no secret", of(`"tls_certificate_sds_secret_configs":[`+sds("none")+`]`, ""), nil,
 			`fault: there is no secret "none"`},
