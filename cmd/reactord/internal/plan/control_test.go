@@ -225,6 +225,7 @@ func TestControlKeepsServersUntilAnAnswer(t *testing.T) {
 		const backend = "cluster/127.0.0.9:81"
 		has := func(server string, retries, sources int) {
 			t.Helper()
+			synctest.Wait() // sources are told after the plan is in force
 			b := p.Plan().Backend(backend)
 			if len(b.Servers) != 1 || b.Server(server) == nil || b.Settings.Retries != retries || running != sources {
 				t.Fatalf("servers %v, %d retries, %d sources", b.Servers, b.Settings.Retries, running)
