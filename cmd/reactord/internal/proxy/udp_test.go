@@ -569,6 +569,33 @@ func TestUDPProxyHeader(t *testing.T) {
 	})
 }
 
+// Datagrams that are too long with their header are dropped, and do not take the room of replies.
+func TestUDPTooLong(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "-")
+		f := udpFixture(Backend{Set: func(b *config.Backend) { b.ProxyProtocol.Version = "v2" }}, config.UDP{}, s.addr())
+		p := f.on(ring).run(t)
+		c := dialUDP(t, p.Addrs()[0])
+		_, _ = c.Write([]byte("begin"))
+		from := s.next(t).from
+		long := make([]byte, 65500)
+		waitFor(t, "many datagrams were too long", func() bool {
+			_, _ = c.Write(long)
+			return reasonCount(p.Stats().Listeners[0].DroppedDatagrams, "error") >= 500
+		})
+		const replies = 20
+		for range replies {
+			_, _ = s.WriteToUDPAddrPort([]byte("reply"), from)
+		}
+		_ = c.SetReadDeadline(time.Now().Add(patience))
+		for i := range replies {
+			if _, err := c.Read(long); err != nil {
+				t.Fatalf("%d replies have arrived, want %d: %v", i, replies, err)
+			}
+		}
+	})
+}
+
 // sendTogether sends datagrams of a size in one call; the last one may be shorter.
 func sendTogether(t *testing.T, c *net.UDPConn, size uint16, text string) {
 	t.Helper()

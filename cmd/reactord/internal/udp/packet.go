@@ -224,7 +224,11 @@ func (p *packet) SetError(err error) {
 		p.sendNext()
 		return
 	}
-	if p.from == client && !isDatagramsFault(err) {
+	switch {
+	case p.from != client:
+	case isDatagramsFault(err):
+		s.forgetErrors()
+	default:
 		defer s.fail(err)
 	}
 	if p.single && !s.Over() {
