@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"io"
 	"net/http"
 	"strings"
@@ -22,6 +23,32 @@ func TestHostileIdleHTTP(t *testing.T) {
 				d.http.CloseIdleConnections()
 				if code, text := d.get("/livez"); code != http.StatusOK || strings.TrimSpace(text) != "alive" {
 					t.Fatalf("/livez: %d %q", code, text)
+				}
+			}
+		},
+	})
+}
+
+// TestHostileAdmin has strangers hold more connections to the admin API than it takes, some refused for want of a
+// password, others before TLS. The operator is answered.
+func TestHostileAdmin(t *testing.T) {
+	s := newSecured(t)
+	withstand(t, attack{
+		config: plain(t) + "admin: {address: 'tcp://127.0.0.1:0', web_config_file: " + s.file + "}\n",
+		run: func(t *testing.T, d *daemon) {
+			api := strings.TrimPrefix(d.await("admin").str("address"), "tcp://")
+			for range 128 {
+				c := tls.Client(dial(t, api), &tls.Config{InsecureSkipVerify: true})
+				_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+				_, _ = c.Read(make([]byte, 4096)) // it is refused, and may be closed
+			}
+			for range 160 {
+				dial(t, api)
+			}
+			for range 5 {
+				got, err := s.ask(api, "/v1/status", "ops", "secret", "")
+				if err != nil || got.code != http.StatusOK {
+					t.Fatalf("the operator is answered %d, %v", got.code, err)
 				}
 			}
 		},

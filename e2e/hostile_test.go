@@ -90,6 +90,21 @@ func checkCost(t *testing.T, limit, got cost) {
 	}
 }
 
+// checkBlameless checks that no server was ejected, nor any connection tried with another one.
+func checkBlameless(t *testing.T, d *daemon, servers float64) {
+	t.Helper()
+	page := d.scrape()
+	if n := page.sum("reactord_server_ejections_total"); n != 0 {
+		t.Errorf("%v servers are ejected", n)
+	}
+	if n := page.sum("reactord_server_retries_total"); n != 0 {
+		t.Errorf("%v connections are retried", n)
+	}
+	if n := page.sum("reactord_server_up"); n != servers {
+		t.Errorf("%v of %v servers are up", n, servers)
+	}
+}
+
 // forgetPeak has the daemon's maximum of resident memory begin anew. See proc_pid_clear_refs(5).
 func (d *daemon) forgetPeak() {
 	d.t.Helper()
