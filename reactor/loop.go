@@ -39,7 +39,7 @@ type Loop struct {
 	now        int64    // ns on the loop's clock, when the turn began
 	yielded    int64    // when the loop last yielded
 	late       lateness
-	tid        int
+	tid        atomic.Int64 // of the thread; 0: Run has not been called
 	phase      phase
 	scratch    uring.SQE // for entries that belong to no operation
 	cqe        uring.CQE // the completion that is being taken
@@ -96,7 +96,8 @@ func (l *Loop) Run(setup func()) (err error) {
 		panic("reactor: Run of a Loop that has run, is running, or was discarded: make a new one")
 	}
 	l.unused.Stop()
-	l.tid = l.sys.BindThread()
+	tid := l.sys.BindThread()
+	l.tid.Store(int64(tid))
 	l.coroutines.Enter()
 	defer func() {
 		l.coroutines.Leave()
@@ -109,7 +110,7 @@ func (l *Loop) Run(setup func()) (err error) {
 		return errors.Join(err, l.discard())
 	}
 	l.now = l.sys.Clock()
-	l.cpu.start(l.sys, l.tid)
+	l.cpu.start(l.sys, tid)
 	defer l.stopClocks()
 	l.beginTurn()
 	if l.hosted {

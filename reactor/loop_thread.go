@@ -12,7 +12,7 @@ func (l *Loop) assertOnThread() {
 // OnThread reports whether it is called on the loop's thread, by a callback or a task. From any thread. It is for
 // assertions: it takes two nanoseconds there.
 func (l *Loop) OnThread() bool {
-	return l.coroutines.Here() || l.begun.Load() && !l.ended() && l.sys.Thread() == l.tid
+	return l.coroutines.Here() || l.begun.Load() && !l.ended() && int64(l.sys.Thread()) == l.tid.Load()
 }
 
 // offThread panics, unless the caller is a coroutine on the loop's thread that package task did not make.
@@ -25,7 +25,7 @@ func (l *Loop) offThread() {
 			"or with sender.StartsOn(loop, …)")
 	case l.ended():
 		panic("reactor: an operation on a Loop that has ended: start it before Run returns, or on another Loop")
-	case l.sys.Thread() != l.tid:
+	case int64(l.sys.Thread()) != l.tid.Load():
 		panic("reactor: an operation of a Loop off the Loop's thread: " +
 			"use sender.StartsOn(loop, …), or have the loop do it with sender.Execute(loop, …)")
 	}

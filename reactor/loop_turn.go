@@ -37,7 +37,7 @@ func (l *Loop) beginTurn() {
 	l.slots.time = uint32(l.now >> slotTime)
 	if l.now-t.sample >= int64(cpuSampleEvery) {
 		t.sample = l.now
-		t.sampled.Store(l.sys.ThreadTime(l.tid))
+		t.sampled.Store(l.sys.ThreadTime(int(l.tid.Load())))
 	}
 }
 
@@ -63,7 +63,7 @@ func (l *Loop) endLongTurn(now, lasted int64) {
 		return
 	}
 	t.slow.add(lasted)
-	used := l.sys.ThreadTime(l.tid)
+	used := l.sys.ThreadTime(int(l.tid.Load()))
 	t.version.Add(1)
 	if beyond := lasted - (used - t.sampled.Load()); beyond > 0 {
 		t.blocked.Add(beyond)

@@ -67,7 +67,10 @@ func (d *Dialer) Dial(ctx context.Context, l *reactor.Loop, network, address str
 		}
 		<-a.done // it completes at this moment
 	}
-	if a.err != nil {
+	switch {
+	case errors.Is(a.err, sender.ErrStopped) && ctx.Err() != nil: // the stop request was faster
+		return nil, dialError(network, address, contextError(ctx))
+	case a.err != nil:
 		return nil, dialError(network, address, a.err)
 	}
 	kind, _ := kindOf(a.socket) // options has asked the kernel
