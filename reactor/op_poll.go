@@ -147,12 +147,16 @@ type retryFutile Loop
 
 func (r *retryFutile) OnTimer(int64) {
 	l := (*Loop)(r)
-	for _, id := range l.futile.ids {
+	ids := l.futile.ids
+	l.futile.ids = nil // what is retried may become futile again
+	for _, id := range ids {
 		if s := l.slots.find(id); s != nil && s.op.state == opDormant { // else it was stopped
 			s.op.rearm(s.run)
 		}
 	}
-	l.futile.ids = l.futile.ids[:0]
+	if l.futile.ids == nil {
+		l.futile.ids = ids[:0]
+	}
 }
 
 // backoff is the timer on which a dormant operation waits before it is retried.

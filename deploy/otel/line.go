@@ -29,6 +29,7 @@ type line struct {
 	ALPN       string `json:"alpn"`
 	TLSVersion string `json:"tls_version"`
 	TLSCipher  string `json:"tls_cipher"`
+	TLSCause   string `json:"tls_cause"`
 	TLSResumed bool   `json:"tls_resumed"`
 	ClientCN   string `json:"client_cn"`
 

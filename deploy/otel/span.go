@@ -143,6 +143,7 @@ func attributes(l *line) []attribute.KeyValue {
 		{"reactord.end.by", l.By}, {"reactord.end.phase", l.Phase}, {"reactord.end.code", l.Code},
 		{semconv.TLSNextProtocolKey, l.ALPN},
 		{semconv.TLSProtocolVersionKey, version(l.TLSVersion)}, {semconv.TLSCipherKey, l.TLSCipher},
+		{"reactord.tls.cause", l.TLSCause},
 		{semconv.TLSClientSubjectKey, subject(l.ClientCN)},
 	} {
 		if text.value != "" {

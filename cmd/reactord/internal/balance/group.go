@@ -145,10 +145,11 @@ func (g *Group) Len() int { return len(g.members) }
 // Panic reports whether health is ignored, because too few servers are healthy.
 func (g *Group) Panic() bool { return g.panic }
 
-// HasUntried reports whether a server may be picked that is not in tried, whether it is full or not.
+// HasUntried reports whether a server may be picked that is not in tried, whether it is full or not, or may be when its
+// first check has passed.
 func (g *Group) HasUntried(tried *Set) bool {
 	for i := range g.members {
-		if m := &g.members[i]; m.live && !tried.has(m.id) {
+		if m := &g.members[i]; (m.live || m.waiting && m.weight > 0) && !tried.has(m.id) {
 			return true
 		}
 	}

@@ -43,6 +43,7 @@ type dial struct {
 	open     bool   // the socket for the server is open
 	plain    bool   // there is no TLS with the server, although the backend has it
 	fault    fault  // who is to blame for the last failure
+	last     end    // how the connection ends if no other server can be tried after the last failure
 	greeted  bool   // an attempt has reached a server, and may have sent something to it
 	failures int    // attempts that have failed, or that the retry budget did not allow
 	noPort   int    // attempts without a local port
@@ -320,7 +321,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 		_, _ = task.Await(t, in(c.sockets[server].Close(), &d.task.discard))
 		d.open = false
 	}
-	why := d.unreachable()
+	d.last = d.unreachable()
 	d.greeted = d.greeted || d.reached != 0
 	d.err, d.reached, d.shaking = nil, 0, false
 	now := c.loop().Now()
@@ -340,13 +341,13 @@ func (d *dial) giveUpServer(t *task.T) error {
 	case now >= d.deadline:
 		return d.fail(endConnectTimeout, err)
 	case d.failures > c.settings.Retries:
-		return d.fail(why, err)
+		return d.fail(d.last, err)
 	case group.HasUntried(&d.request.Tried):
 		if !d.mayRetry(err) {
 			return d.fail(endRetryBudget, err)
 		}
 	case d.greeted || noPort(err) || c.settings.RetryDelay <= 0:
-		return d.fail(why, err)
+		return d.fail(d.last, err)
 	default:
 		if err := d.awaitRetry(t, err); err != nil {
 			return err
@@ -427,7 +428,7 @@ func (d *dial) choose(t *task.T) error {
 	}
 	switch {
 	case errors.Is(err, balance.ErrNoServer) && d.failures != 0:
-		return d.fail(d.unreachable(), err)
+		return d.fail(d.last, err)
 	case errors.Is(err, balance.ErrNoServer):
 		return d.fail(endNoneAvailable, err)
 	}

@@ -63,8 +63,8 @@ func (s *Session) touch() {
 	}
 }
 
-// confirm notes that the client has sent a datagram after an answer, as one that has seen it does. Who forges an address
-// only once does not.
+// confirm notes that the client has sent a datagram after an answer, as one that has seen it does. An address that is
+// forged only once does not.
 func (s *Session) confirm() {
 	s.listener.idle.remove(s)
 	s.confirmed = true

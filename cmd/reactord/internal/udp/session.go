@@ -144,8 +144,8 @@ func (d *dial) done() *Session {
 	return s
 }
 
-// forgetErrors empties the queue of errors of the server's socket, where Linux also puts that a datagram is too long.
-// Nobody reads it, and it takes the room of datagrams that arrive.
+// forgetErrors empties the queue of errors of the server's socket, where Linux also puts that a datagram is too long:
+// what is left there takes the room of datagrams that arrive.
 func (s *Session) forgetErrors() {
 	if !s.Over() {
 		_ = s.socket.SetReceiveErrors(false)

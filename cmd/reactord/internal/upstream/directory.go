@@ -35,7 +35,7 @@ type Directory struct {
 	Config
 	inForce atomic.Pointer[table]       // what was committed last
 	planned table                       // what was prepared last; the planner's
-	known   map[serverKey]*ServerHealth // of servers that have not come yet; the planner's
+	known   map[serverKey]*ServerHealth // what was handed over; the planner's
 	expires time.Time                   // known, which is too old then
 }
 
@@ -54,6 +54,15 @@ func New(cfg Config) *Directory {
 	d.Known = Handover{}
 	d.inForce.Store(&table{})
 	return d
+}
+
+// handedOver returns what the process before this one has known of a server, or nil. It stays known until it expires,
+// since the plan that a new server is of may be discarded.
+func (d *Directory) handedOver(key serverKey) *ServerHealth {
+	if d.known != nil && time.Now().After(d.expires) {
+		d.known = nil
+	}
+	return d.known[key]
 }
 
 // seed is what the times of a server's checks depend on; 0: on nothing.

@@ -55,12 +55,8 @@ func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool
 	if waits(&settings.Check) {
 		st.says[voiceCheck], st.reasons[voiceCheck] = Waiting, unchecked
 	}
-	key := serverKey{b.Name, p.Address}
-	if r := b.directory.known[key]; r != nil {
-		delete(b.directory.known, key)
-		if time.Now().Before(b.directory.expires) {
-			s.recall(r, settings, &st)
-		}
+	if r := b.directory.handedOver(serverKey{b.Name, p.Address}); r != nil {
+		s.recall(r, settings, &st)
 	}
 	s.settings.Store(p)
 	s.standing.Store(&st)
