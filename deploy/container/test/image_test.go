@@ -12,7 +12,7 @@ import (
 )
 
 // maxImage is what the layers of the image may have in bytes, uncompressed.
-const maxImage = 22_000_000
+const maxImage = 23_000_000
 
 // An image is what the Dockerfile makes.
 type image struct {
