@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -222,7 +223,7 @@ func envoyBootstrap(t *testing.T, ca, client *certstest.Authority, server string
 		return path
 	}
 	own := client.Issue("envoy", certstest.Key(t), time.Hour, "envoy")
-	text, err := os.ReadFile("internal/xds/bootstrap/testdata/envoy-gateway.yaml")
+	text, err := os.ReadFile("internal/envoy/bootstrap/testdata/envoy-gateway.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,12 +400,7 @@ func TestEnvoyGatewayRunsReactord(t *testing.T) {
 // listenEchoes is the port of a server that echoes, until the test ends.
 func listenEchoes(t *testing.T) uint32 {
 	t.Helper()
-	e, err := listenEcho()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return uint32(e.addr().Port())
+	return uint32(netip.MustParseAddrPort(echo(t)).Port())
 }
 
 // A control plane whose certificate is for another name is not followed: the process is alive, and not ready.

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/loader"
+)
+
+type checkCommand struct {
+	Config string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
+}
+
+// Run prints that the file is ok, or returns everything that is wrong with it. It accepts what serve accepts: it looks
+// up names, and reads certificates, too. Run by root, it opens them as the user that serve becomes.
+func (c checkCommand) Run() error {
+	cfg, source, err := loader.ReadFile(c.Config)
+	if err != nil {
+		return err
+	}
+	if err := source.Errors(loader.Unreadable(cfg, c.Config)); err != nil {
+		return err
+	}
+	if _, err := loader.Check(context.Background(), cfg, source.Errors, printWarning); err != nil {
+		return err
+	}
+	_, err = fmt.Printf("%s: ok\n", c.Config)
+	return err
+}
+
+// printWarning prints what is unusual, and not wrong.
+func printWarning(text string) { fmt.Fprintln(os.Stderr, "warning: "+text) }

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"reflect"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/reactord/reactord/cmd/reactord/internal/account"
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/daemon"
+)
+
+type commands struct {
+	Demo   demoCommand   `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
+	Proxy  proxyCommand  `cmd:"" help:"Run a proxy from one address to one or more servers."`
+	Serve  serveCommand  `cmd:"" help:"Run the proxy of a configuration file."`
+	Envoy  envoyCommand  `cmd:"" passthrough:"" help:"Run in the place of an Envoy, with its flags and its bootstrap."`
+	Check  checkCommand  `cmd:"" help:"Report what is wrong with a configuration file."`
+	Config configCommand `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
+	Schema schemaCommand `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
+	Ctl    ctlCommand    `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
+	Health healthCommand `cmd:"" help:"Ask a running reactord whether it is ready, for health checks without a shell."`
+	Doctor doctorCommand `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
+	Man    manCommand    `cmd:"" help:"Print a manual page, for man -l -."`
+
+	Completion completionCommand `cmd:"" help:"Print a script that completes command lines in a shell."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
+
+	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
+}
+
+// Main runs a command line, of which the first word is the program. It returns the exit status, or exits itself after
+// printing help.
+func Main(line []string) (status int) {
+	// A rotation of the log signals all processes of the service. One that begins, or ends soon, must survive that.
+	signal.Ignore(syscall.SIGUSR1)
+	args := asEnvoy(line[0], line[1:])
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parser := newParser()
+	command, err := parser.Parse(args)
+	if err == nil {
+		err = repeated(command)
+	}
+	if _, ok := errors.AsType[*config.Error](err); ok { // of the file that ctl finds the daemon by
+		fmt.Fprintln(os.Stderr, explain(err))
+		return 1
+	}
+	if err != nil {
+		parser.Errorf("%s (see reactord --help)", err)
+		return 2
+	}
+	err = become(command)
+	if err == nil {
+		err = runInherited(command)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errFlags):
+		status = 2
+	default:
+		status = 1
+	}
+	fmt.Fprintln(os.Stderr, explain(err))
+	return status
+}
+
+// runInherited runs a command with what this process has inherited. The process before this one learns of an error.
+func runInherited(command *kong.Context) error {
+	inherited, err := daemon.Inherit()
+	if err != nil {
+		return err
+	}
+	if err = command.Run(inherited); err != nil {
+		inherited.Fail(err)
+	}
+	return err
+}
+
+// become has a command that serves run as the user of its configuration. Nothing was inherited yet: the program that is
+// started again does that.
+func become(command *kong.Context) error {
+	c, serves := reflect.TypeAssert[interface{ account() (user, group string) }](command.Selected().Target)
+	if !serves {
+		return nil
+	}
+	return account.Become(c.account())
+}
+
+// newParser is the parser of the command line.
+func newParser() *kong.Kong {
+	return kong.Must(&commands{},
+		kong.Name("reactord"),
+		kong.Description("A layer 4 proxy of TCP, TLS and UDP on io_uring, or on epoll if io_uring is not available."),
+		defaults(),
+	)
+}
+
+// repeated finds a flag that has one value and is given twice: its first value would be ignored.
+func repeated(c *kong.Context) error {
+	given := map[string]bool{}
+	for _, p := range c.Path {
+		if p.Flag == nil || p.Flag.IsCumulative() {
+			continue
+		}
+		if given[p.Flag.Name] {
+			return fmt.Errorf("--%s is given twice", p.Flag.Name)
+		}
+		given[p.Flag.Name] = true
+	}
+	return nil
+}
+
+// explain is the text of an error. An error of a configuration file begins with its place in the file.
+func explain(err error) string {
+	if _, ok := errors.AsType[*config.Error](err); ok {
+		return err.Error()
+	}
+	if p, ok := errors.AsType[*admin.Problem](err); ok && len(p.Errors) > 0 && p.Errors[0].File != "" {
+		return p.Error()
+	}
+	return "reactord: " + strings.ReplaceAll(err.Error(), "\n", "\nreactord: ") + advice(err)
+}
+
+// advice is what to do about a common error.
+func advice(err error) string {
+	call, _ := errors.AsType[*os.SyscallError](err)
+	file, _ := errors.AsType[*fs.PathError](err)
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return ": raise the limit on open files (ulimit -n, LimitNOFILE=)"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return ": another program listens there (ss -ltnp says which)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return ": this machine has no such address (ip address lists those it has)"
+	case errors.Is(err, syscall.EACCES) && call != nil && call.Syscall == "bind":
+		return ": a port below 1024 requires CAP_NET_BIND_SERVICE"
+	case errors.Is(err, fs.ErrPermission) && file != nil && file.Op == "bind":
+		return ": user " + account.Name() + " must be able to write to that directory"
+	case errors.Is(err, fs.ErrPermission) && file != nil:
+		return ": user " + account.Name() + " may not do that"
+	}
+	return ""
+}
+
+// defaults is the defaults of the configuration, for the flags.
+func defaults() kong.Vars {
+	c, b := config.New(), config.NewBackend()
+	return kong.Vars{
+		"version":            "reactord " + version(),
+		"ring":               c.Ring,
+		"rings":              strings.Join(config.Rings, ", "),
+		"drain_timeout":      c.Drain.Timeout.String(),
+		"log_level":          c.Log.Level,
+		"log_levels":         strings.Join(config.LogLevels, ", "),
+		"log_format":         c.Log.Format,
+		"log_formats":        strings.Join(config.LogFormats, ", "),
+		"connect_timeout":    b.ConnectTimeout.String(),
+		"idle_timeout":       b.IdleTimeout.String(),
+		"half_close_timeout": b.HalfCloseTimeout.String(),
+		"buffer":             b.Buffer.String(),
+	}
+}

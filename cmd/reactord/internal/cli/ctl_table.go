@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+)
+
+// table is lines of cells, for people: columns are aligned, numbers to the right.
+type table struct {
+	columns []column
+	rows    [][]string
+}
+
+type column struct {
+	title string
+	right bool
+}
+
+// newTable makes a table of columns. The titles of numbers begin with ">".
+func newTable(titles ...string) *table {
+	t := &table{}
+	for _, title := range titles {
+		name, right := strings.CutPrefix(title, ">")
+		t.columns = append(t.columns, column{name, right})
+	}
+	return t
+}
+
+// add adds a row. An empty cell is shown as "-".
+func (t *table) add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		if row[i] = plain(fmt.Sprint(c)); row[i] == "" {
+			row[i] = "-"
+		}
+	}
+	t.rows = append(t.rows, row)
+}
+
+// plain is text without control characters: those of a terminal must not come from others.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// write writes the table. paint, which may be nil, colours a cell.
+func (t *table) write(w io.Writer, paint func(title, cell string) string) {
+	titles := make([]string, len(t.columns))
+	widths := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		titles[i] = c.title
+		widths[i] = utf8.RuneCountInString(c.title)
+	}
+	for _, row := range t.rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	t.line(w, widths, titles, nil)
+	for _, row := range t.rows {
+		t.line(w, widths, row, paint)
+	}
+}
+
+func (t *table) line(w io.Writer, widths []int, cells []string, paint func(title, cell string) string) {
+	var b strings.Builder
+	for i, cell := range cells {
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		if paint != nil {
+			cell = paint(t.columns[i].title, cell)
+		}
+		switch {
+		case t.columns[i].right:
+			b.WriteString(pad + cell)
+		case i == len(cells)-1:
+			b.WriteString(cell)
+		default:
+			b.WriteString(cell + pad)
+		}
+		if i < len(cells)-1 {
+			b.WriteString("  ")
+		}
+	}
+	fmt.Fprintln(w, b.String())
+}
+
+// paintState colours the states of servers.
+func paintState(title, cell string) string {
+	if title != "STATE" {
+		return cell
+	}
+	switch cell {
+	case "up":
+		return "\x1b[32m" + cell + "\x1b[0m"
+	case "down", "ejected":
+		return "\x1b[31m" + cell + "\x1b[0m"
+	case "drain", "maintenance":
+		return "\x1b[33m" + cell + "\x1b[0m"
+	}
+	return cell
+}
+
+// humanBytes is a number of bytes with three digits or so, in powers of 1024.
+func humanBytes[T int64 | uint64](n T) string {
+	const units = "KMGTPE"
+	f, i := float64(n), -1
+	for f >= 1023.95 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	if i < 0 {
+		return strconv.FormatInt(int64(n), 10) + "B"
+	}
+	return strconv.FormatFloat(f, 'f', 1, 64) + string(units[i]) + "iB"
+}
+
+// humanTime is a duration with its two largest units, or three digits of a short one.
+func humanTime(s admin.Seconds) string {
+	d := s.Duration()
+	switch {
+	case d < time.Second:
+		return strconv.Itoa(int(math.Round(float64(d)/1e6))) + "ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// ago is how long ago a time was.
+func ago(t time.Time) string { return humanTime(admin.Of(max(time.Since(t), 0))) }
+
+// limited is a limit, of which 0 is none.
+func limited(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// yes is "yes" or nothing.
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return ""
+}

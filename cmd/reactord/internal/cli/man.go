@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"bufio"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/reactord/reactord/cmd/reactord/internal/cli/completion"
+	"github.com/reactord/reactord/cmd/reactord/internal/cli/manual"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+)
+
+type manCommand struct {
+	Page string `arg:"" optional:"" enum:"reactord.1,reactord.yaml.5" default:"reactord.1" help:"The page: reactord.1 (default), or reactord.yaml.5 on the configuration file."`
+}
+
+// Run prints a manual page.
+func (m manCommand) Run(k *kong.Context) error {
+	w := bufio.NewWriter(os.Stdout)
+	edition := manual.Edition{Version: proxymetrics.ReadBuild().Version, Date: committed()}
+	var err error
+	if m.Page == "reactord.1" {
+		err = manual.Commands(w, k.Model, edition)
+	} else {
+		err = manual.Settings(w, edition)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// committed is when the revision of this program was committed; zero: that is not known.
+func committed() (at time.Time) {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return at
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.time" {
+			at, _ = time.Parse(time.RFC3339, s.Value) // zero if it is something else
+		}
+	}
+	return at
+}
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
+}
+
+// Run prints the script.
+func (c completionCommand) Run(k *kong.Context) error {
+	return completion.Write(os.Stdout, c.Shell, k.Model, completion.Values{
+		"ring": config.Rings, "log-level": config.LogLevels, "log-format": config.LogFormats,
+	})
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+)
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run() error {
+	_, err := fmt.Println("reactord " + version())
+	return err
+}
+
+// version is the version of this program, the Go release that built it, and its platform.
+func version() string {
+	b := proxymetrics.ReadBuild()
+	return fmt.Sprintf("%s, revision %s, %s, %s/%s",
+		b.Version, b.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,155 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// Loader reads the daemon's configuration, from a file or once from flags. One goroutine at a time calls its methods,
+// except that Path and Watch may be called from any.
+type Loader struct {
+	// Warn receives what is unusual. It may be nil. Set it before the first Load.
+	Warn func(text string)
+	// Own returns further addresses that this process answers at. It may be nil. Set it before the first Load.
+	Own func() []plan.OwnAddress
+
+	path  string // of the file; "" for flags, "-" for standard input
+	first *plan.File
+	began bool // first was taken
+
+	stamps atomic.Pointer[stamps] // of the file, and of those that it names, as they were last read
+}
+
+// ErrStandardInput reports a reload of standard input.
+var ErrStandardInput = errors.New("the configuration was read from standard input, which cannot be read again")
+
+// FromConfig returns the loader of a configuration that flags have made. placed words its errors.
+func FromConfig(cfg *config.Config, placed Placement) *Loader {
+	return &Loader{first: &plan.File{Config: cfg, Errors: placed}}
+}
+
+// FromFile reads a file; "-" is standard input.
+func FromFile(path string) (*Loader, error) {
+	l := &Loader{path: path}
+	f, err := l.read()
+	l.first = f
+	return l, err
+}
+
+// Config returns the configuration that was read first.
+func (l *Loader) Config() *config.Config { return l.first.Config }
+
+// Path returns the path of the file: "" for flags, "-" for standard input.
+func (l *Loader) Path() string { return l.path }
+
+// Watchable reports whether there is a file that can be watched and read again.
+func (l *Loader) Watchable() bool { return l.path != "" && l.path != "-" }
+
+// read reads the file. It does not look up names.
+func (l *Loader) read() (*plan.File, error) {
+	files := l.look() // before they are read, so that what is written meanwhile is noticed
+	cfg, source, err := ReadFile(l.path)
+	if err != nil {
+		l.stamps.Store(&files)
+		return nil, err
+	}
+	named := stampsOf(keyFiles(cfg))
+	named[l.path] = files[l.path]
+	l.stamps.Store(&named)
+	return &plan.File{Config: cfg, Errors: source.Errors, Place: source.Place, Origin: source.Origin}, nil
+}
+
+// Load reads the file, the files that it names, and looks up its names. The first call uses the file that was read
+// already. One goroutine calls it at a time.
+func (l *Loader) Load(ctx context.Context) (*plan.File, error) {
+	f := *l.first
+	switch {
+	case !l.began || l.path == "":
+		l.began = true
+	case l.path == "-":
+		return nil, ErrStandardInput
+	default:
+		now, err := l.read()
+		if err != nil {
+			return nil, err
+		}
+		f = *now
+	}
+	if l.Own != nil {
+		f.Own = l.Own()
+	}
+	if err := readKeys(&f, l.Warn); err != nil {
+		return nil, err
+	}
+	if err := lookUp(ctx, &f); err != nil {
+		return nil, err
+	}
+	warnOfSharedAddresses(&f, l.Warn)
+	return &f, nil
+}
+
+// lookUp looks up the names of a file.
+func lookUp(ctx context.Context, f *plan.File) error {
+	found, problems := resolve(ctx, f.Config, lookup)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.Addresses = found
+	return f.Errors(problems)
+}
+
+// stamp tells versions of a file apart without reading it.
+type stamp struct {
+	device, inode uint64
+	size          int64
+	modified      time.Time
+}
+
+// stampOf is the stamp of a file, or of what a symbolic link leads to; nil: there is none.
+func stampOf(path string) *stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	s := &stamp{size: info.Size(), modified: info.ModTime()}
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.device, s.inode = uint64(sys.Dev), sys.Ino //nolint:unconvert // Dev has 32 bits on some architectures
+	}
+	return s
+}
+
+// stamps are those of several files, by path.
+type stamps map[string]*stamp
+
+func stampsOf(paths []string) stamps {
+	all := make(stamps, len(paths))
+	for _, path := range paths {
+		all[path] = stampOf(path)
+	}
+	return all
+}
+
+// look is the stamps of the same files as they are now.
+func (l *Loader) look() stamps {
+	now := stamps{l.path: stampOf(l.path)}
+	if was := l.stamps.Load(); was != nil {
+		for path := range *was {
+			now[path] = stampOf(path)
+		}
+	}
+	return now
+}
+
+// are reports whether both are of one version of the same files.
+func (s stamps) are(other stamps) bool { return maps.EqualFunc(s, other, (*stamp).is) }
+
+// is reports whether both are of one version of a file.
+func (s *stamp) is(other *stamp) bool { return s == other || s != nil && other != nil && *s == *other }

@@ -1,0 +1,59 @@
+package loader
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/account"
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// ReadFile reads a configuration file, and finds its user and group.
+func ReadFile(path string) (*config.Config, *config.Source, error) {
+	cfg, source, err := config.Load(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	ofGroup, err := account.Lookup(cfg.User, cfg.Group)
+	if err == nil {
+		return cfg, source, nil
+	}
+	at := "user"
+	if ofGroup {
+		at = "group"
+	}
+	return nil, nil, source.Errors([]config.Problem{{Path: at, Text: err.Error(), Err: err}})
+}
+
+// Unreadable returns a problem for each file that the user of the configuration cannot open, if root asks. path is the
+// file of the configuration itself; "-" is standard input.
+func Unreadable(cfg *config.Config, path string) (wrong []config.Problem) {
+	files := namedFiles(cfg)
+	for _, f := range files {
+		if strings.HasSuffix(f.setting, ".web_config_file") {
+			for _, named := range admin.WebFiles(f.path) {
+				files = append(files, namedFile{f.setting, named})
+			}
+		}
+	}
+	if path != "-" {
+		files = append(files, namedFile{"user", path})
+	}
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.path
+	}
+	found, err := account.Unreadable(cfg.User, cfg.Group, paths)
+	if err != nil {
+		return []config.Problem{{Path: "user", Text: fmt.Sprintf("user %s: %v", cfg.User, err), Err: err}}
+	}
+	for _, f := range files {
+		if err := found[f.path]; err != nil {
+			wrong = append(wrong, config.Problem{
+				Path: f.setting, Text: fmt.Sprintf("user %s cannot read it: %v", cfg.User, err), Err: err,
+			})
+		}
+	}
+	return wrong
+}
