@@ -19,10 +19,10 @@
 //
 // If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
 // retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
-// blamed on a server, nor is what it may refuse because of the client: see fault.go. The limits on the connections of a
-// backend and of its servers are exact, for all loops together. Connections beyond them wait in the backend's queue: in
-// order on each loop, while the loops take turns. A connection leaves the queue when its time has passed, or when the
-// client resets it. A client that has only sent EOF may still wait for an answer, so it stays.
+// blamed on a server, nor is what it may refuse because of the client: see setup_fault.go. The limits on the
+// connections of a backend and of its servers are exact, for all loops together. Connections beyond them wait in the
+// backend's queue: in order on each loop, while the loops take turns. A connection leaves the queue when its time has
+// passed, or when the client resets it. A client that has only sent EOF may still wait for an answer, so it stays.
 //
 // At most Buffer bytes of the backend's settings are in flight in each direction: then the sender is not read from
 // until the receiver has taken some. There are two exceptions if that is 64 KiB or more. Bulk is received in pieces of
@@ -37,6 +37,7 @@
 // until a server has taken them, behind the PROXY header for it; a server that resets, refuses or is silent until then
 // has failed, and another one gets them. A server that was given up after it was connected is reset, because EOF behind
 // early bytes would be the end of what the client says.
+//
 // # UDP
 //
 // A UDP listener has sessions (see package udp), which are connections to the limits, the counters and the lists. They
@@ -69,7 +70,7 @@
 // rates of the process and of the listener, which are exact, too. Beyond the rate of a source prefix connections are
 // always reset; that rate is exact as long as the table has an entry for the prefix. If descriptors run out
 // nevertheless, accepting backs off for [reactor.AcceptBackoff], and open connections still flow. While memory is
-// short, idle timeouts are shorter: see memory.go.
+// short, idle timeouts are shorter: see proxy_memory.go.
 //
 // When a drain begins, the connections that are already queued are accepted beyond the limits: otherwise they would be
 // reset.
@@ -82,51 +83,17 @@
 //
 // # Files
 //
-//	proxy.go        Proxy: start, close
-//	config.go       Config: what a plan cannot change
-//	table.go        a plan as the loops use it, and what they share of a listener
-//	change.go       prepares, commits and discards a plan
-//	listen.go       opens the sockets of listeners
-//	options.go      their options
-//	files.go        the files of unix sockets
-//	sockets.go      inherits the sockets, and hands them on
-//	allow.go        who may connect
-//	drain.go        ends the proxy in phases
-//	worker.go       what one loop has, with the pools of what connections need only at times
-//	listener.go     accepts connections
-//	admission.go    the limits on connections, and the listeners that wait for room
-//	rate.go         the limits on new connections in a time
-//	sourcerate.go   the same for each source prefix
-//	bandwidth.go    the limits on bytes
-//	bytes_bucket.go their token buckets
-//	descriptors.go  the listeners and connections that wait for a descriptor
-//	memory.go       how short memory is
-//	opening.go      what has to be learned from a client before its backend is known
-//	identity.go     who a client is
-//	route.go        chooses the route
-//	target.go       chooses one of the backends of a route
-//	connect.go      gives a connection a server: the first attempt, and the task of what follows
-//	greeting.go     what a server is told before bytes flow
-//	queue.go        connections that wait for room in a backend; what a worker has for a backend
-//	line.go         where tasks of a loop wait in order
-//	sources.go      local addresses to connect from
-//	conn.go         a connection and its phases
-//	connections.go  lists and closes connections
-//	pipe.go         a direction of a connection, its states and its regimes
-//	transfer.go     sends the bytes of a direction
-//	splice.go       moves the bulk of a direction through the kernel only
-//	reset.go        tells resets from EOF, and passes them on
-//	udp.go          listeners of UDP: the owner of the sessions of package udp
-//	udp_session.go  a UDP session: its server, its accounts, its end
-//	idle.go         the timeouts of open connections
-//	tls.go          TLS between a connection and its sockets, as crypto/tls sees them
-//	tls_handshake.go  handshakes, as parts of tasks, and how many of their steps a turn computes
-//	tls_flow.go     carries the bytes of a connection with TLS
-//	tls_settings.go what crypto/tls is configured with
-//	tls_tickets.go  has listeners use new keys of session tickets
-//	tls_stats.go    counts handshakes
-//	ends.go         how connections end
-//	record.go       what is noted of a connection for the access log, and its line
-//	accesslog.go    opens and retires access logs
-//	stats.go        the counters
+// Files of one concern share a prefix:
+//
+//	proxy     what the process has one of: start, drain, counters, memory
+//	plan      puts a plan in force
+//	accept    sockets of listeners, and accepting
+//	limit     who has to wait for room
+//	setup     from an accepted connection to one with a server
+//	conn      a connection: its phases, its identity, its record, its end
+//	flow      bytes between the two sides: pipes, splicing, resets, timeouts
+//	tls       connections with TLS
+//	udp       sessions
+//
+// A worker (worker.go) is what one loop has.
 package proxy

@@ -45,7 +45,7 @@ type worker struct {
 	accessLog *accesslog.Writer // in force; nil: there is none
 	line      accesslog.Record  // that is being filled
 
-	// Waiting for descriptors; see descriptors.go.
+	// Waiting for descriptors; see limit_descriptors.go.
 	forFD            line          // connections without one for the server's side
 	retry            reactor.Timer // of forFD
 	waitingListeners []*listener   // in order

@@ -101,15 +101,6 @@ func (p *pipe) limitedCredits(n int) int {
 	return max(min(n, int(s.bytes.least(int(p.from)))/p.conn.loop().Buffers().Size()), 1)
 }
 
-// grant grants credits to the receive of a direction when the limits allow it.
-func (p *pipe) grant(credits int) {
-	if p.throttle == nil {
-		p.recv.Grant(credits)
-	} else {
-		p.throttle.grant(credits)
-	}
-}
-
 func (t *throttle) grant(credits int) {
 	c := t.pipe.conn
 	if c.phase == phaseClosed || credits == 0 {

@@ -29,7 +29,7 @@ type sharedListener struct {
 	key       plan.ListenerKey
 	address   netip.AddrPort    // that the sockets have
 	path      string            // likewise, of a unix socket
-	file      *unixsocket.File  // of a unix socket that has one; see files.go
+	file      *unixsocket.File  // of a unix socket that has one; see accept_files.go
 	made      bool              // the file was made by this process
 	access    unixsocket.Access // that the file has
 	settings  atomic.Pointer[settings]
@@ -98,4 +98,26 @@ func bucketsFor(c config.SourceRate, known *sourceBuckets) *sourceBuckets {
 		return known
 	}
 	return newSourceBuckets(c)
+}
+
+// allowed reports whether clients of an address may connect: they are in the networks that may, if there are any, and
+// not in those that may not.
+func (s *settings) allowed(ip netip.Addr) bool {
+	return (s.allow == nil || s.allow.Contains(ip)) && (s.deny == nil || !s.deny.Contains(ip))
+}
+
+// admitted is [settings.allowed] for the address of a socket that was accepted. If a PROXY header is to tell the
+// client's address, that one counts.
+func (s *settings) admitted(ip netip.Addr) bool { return s.trusted != nil || s.allowed(ip) }
+
+// networks is a set of networks; nil if there are none.
+func networks(all []config.Prefix) *netset.Set {
+	if len(all) == 0 {
+		return nil
+	}
+	prefixes := make([]netip.Prefix, len(all))
+	for i, p := range all {
+		prefixes[i] = p.Prefix
+	}
+	return netset.New(prefixes)
 }

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
 )
 
 // queue is the connections that wait for room in a backend, on all loops. On each loop they get it in order; the loops
@@ -258,4 +262,78 @@ func (l *lane) drop(c *conn) {
 		c.counted = false
 		l.backend.Load.Give()
 	}
+}
+
+// line is where the tasks of a loop wait for something in order. What they wait for is taken for the first of them
+// while it is still in the line: so no other task gets ahead of it.
+type line struct {
+	places intrusive.List
+	length int
+}
+
+// first is the place of the task that has waited longest; nil: no task waits.
+func (l *line) first() *place {
+	return intrusive.Owner[place](l.places.First(), unsafe.Offsetof(place{}.links))
+}
+
+// place is a place in a line: the operation state of a task that waits.
+type place struct {
+	links  intrusive.Links
+	line   *line
+	conn   *conn
+	onStop stop.Callback
+	r      sender.Receiver[struct{}]
+}
+
+// placeSender waits in a line. See [line.wait].
+type placeSender struct {
+	line *line
+	at   *place
+	conn *conn
+}
+
+// placeOp is the operation state of placeSender. All of it is in the place.
+type placeOp struct{}
+
+// wait is a sender that completes when its turn has come, as leave says. A stop request ends the wait.
+func (l *line) wait(at *place, c *conn) placeSender { return placeSender{l, at, c} }
+
+// Connect implements [sender.Sender].
+func (s placeSender) Connect(_ *placeOp, r sender.Receiver[struct{}]) sender.Operation {
+	p := s.at
+	p.line, p.conn, p.r = s.line, s.conn, r
+	return p
+}
+
+// CompletionBehavior implements [sender.CompletionDescriber].
+func (placeSender) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
+
+// Start joins the line.
+func (p *place) Start() {
+	p.line.places.PushBack(&p.links)
+	p.line.length++
+	p.onStop.Register(p.r.Env().StopToken(), p)
+}
+
+// OnStop implements [stop.Handler].
+func (p *place) OnStop() {
+	p.remove()
+	p.r.SetStopped()
+}
+
+// leave ends the wait, with what came of it.
+func (p *place) leave(err error) {
+	p.remove()
+	if err != nil {
+		p.r.SetError(err)
+		return
+	}
+	p.r.SetValue(struct{}{})
+}
+
+func (p *place) remove() {
+	p.onStop.Deregister()
+	p.line.places.Remove(&p.links)
+	p.line.length--
+	p.line = nil
 }

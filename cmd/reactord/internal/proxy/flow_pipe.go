@@ -238,3 +238,12 @@ func (p *pipe) releaseTransfer() *conn {
 	p.out = nil
 	return p.conn
 }
+
+// grant grants credits to the receive of a direction when the limits allow it.
+func (p *pipe) grant(credits int) {
+	if p.throttle == nil {
+		p.recv.Grant(credits)
+	} else {
+		p.throttle.grant(credits)
+	}
+}
