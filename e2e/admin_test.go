@@ -285,7 +285,7 @@ func TestAdminDrainUndone(t *testing.T) {
 		a.ctl("reload")
 		a.ctl("drain")
 		readiness(http.StatusServiceUnavailable, "unready")
-		if r := a.tryCtl("drain", "--hold"); r.code != 1 || !strings.Contains(r.stderr, "it drains already") {
+		if r := a.tryCtl("drain", "--hold"); r.code != 1 || !strings.Contains(r.stderr, "already draining: undo that first") {
 			t.Errorf("held while it drains: %+v", r)
 		}
 		a.ctl("drain", "--undo")
@@ -299,7 +299,7 @@ func TestAdminDrainUndone(t *testing.T) {
 		c.expect([]byte("x"))
 		a.ctl("drain")
 		eventually(t, "new connections are refused", func() bool { return refused(a.addr) })
-		if r := a.tryCtl("drain", "--undo"); r.code != 1 || !strings.Contains(r.stderr, "accepts no connections any more") {
+		if r := a.tryCtl("drain", "--undo"); r.code != 1 || !strings.Contains(r.stderr, "no more connections are accepted") {
 			t.Errorf("undone too late: %+v", r)
 		}
 		c.finish()

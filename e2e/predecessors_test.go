@@ -199,7 +199,7 @@ func TestPredecessorsAreAllSignalled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := c.await("the drain timed out, and the remaining connections are reset")
+	l := c.await("drain timed out: resetting the remaining connections")
 	if pid, _ := l.field["pid"].(float64); int(pid) != c.pids[0] {
 		t.Errorf("the line is not the old process's: %s", l.raw)
 	}
@@ -253,7 +253,7 @@ func TestUpgradeTimeout(t *testing.T) {
 	c := startChain(t, "auto", 1, "upgrade: {timeout: 200ms}\n")
 	c.conns[0].expectReset()
 	c.awaitGone(c.pids[0])
-	l := c.await("the old process drains: upgrade.timeout has passed")
+	l := c.await("draining the old process: upgrade.timeout has passed")
 	if pid, _ := l.field["pid"].(float64); int(pid) != c.pids[0] {
 		t.Errorf("the line is not marked: %s", l.raw)
 	}

@@ -285,7 +285,7 @@ func TestUpgradeFails(t *testing.T) {
 			if err := unix.Kill(g.pid, unix.SIGUSR2); err != nil {
 				t.Fatal(err)
 			}
-			l := g.awaitSince(n, "the upgrade has failed; this process serves as before")
+			l := g.awaitSince(n, "upgrade failed: this process serves as before")
 			if !strings.Contains(l.raw, reason) {
 				t.Errorf("%s\ndoes not say %s", l.raw, reason)
 			}

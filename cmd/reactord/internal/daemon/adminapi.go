@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,36 +14,53 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
+	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
-	"go.uber.org/zap"
 )
 
-// adminDaemon is the daemon as the admin API sees it.
+// adminDaemon answers the admin API.
 type adminDaemon struct {
-	*daemon
+	log           *logging.Log
+	proxy         *proxy.Proxy
+	planner       *plan.Planner
+	sources       *sources
+	controlPlane  *controlPlane
+	configuration *configuration
+	lifecycle     *lifecycle
+	predecessors  *predecessors
+	do            actions
+
 	overriding sync.Mutex // an override that changes a part of the one before
 }
 
-var _ admin.Daemon = (*adminDaemon)(nil)
-
-// slowTurn logs and remembers a slow turn of a loop.
-func (d *daemon) slowTurn(t reactor.SlowTurn) {
-	d.log.Warn("a turn of a loop lasts too long", zap.String("loop", t.Loop.Name()), zap.Duration("lasted", t.Lasted),
-		zap.ByteString("stack", t.Stack))
-	d.slow.Add(t)
+// actions are what the admin API and signals have in common.
+type actions interface {
+	reload(context.Context) error
+	upgrade(context.Context) (pid int, err error)
+	reopenAccessLog()
 }
+
+// adminDaemon returns the daemon as the admin API sees it.
+func (d *daemon) adminDaemon() *adminDaemon {
+	return &adminDaemon{
+		log: d.log, proxy: d.proxy, planner: d.planner, sources: &d.sources, controlPlane: &d.controlPlane,
+		configuration: &d.configuration, lifecycle: &d.lifecycle, predecessors: &d.predecessors, do: d,
+	}
+}
+
+var _ admin.Daemon = (*adminDaemon)(nil)
 
 // Status is the state of the process.
 func (d *adminDaemon) Status() admin.Status {
 	b, loops := proxymetrics.ReadBuild(), d.proxy.Loops()
 	choice := loops[0].RingChoice()
 	s := admin.Status{
-		Version: b.Version, Revision: b.Revision, PID: os.Getpid(), Started: d.began.UTC(),
-		Uptime: admin.Of(time.Since(d.began)), Phase: phase(d.phase.Load()).String(),
+		Version: b.Version, Revision: b.Revision, PID: os.Getpid(), Started: d.lifecycle.began.UTC(),
+		Uptime: admin.Of(time.Since(d.lifecycle.began)), Phase: d.lifecycle.phase().String(),
 		Ring: string(choice.Kind), RingReason: choice.Reason, Loops: len(loops), Plan: d.planner.Plan().Revision,
 		LastReload: d.lastReload(),
 	}
@@ -55,22 +70,12 @@ func (d *adminDaemon) Status() admin.Status {
 	for _, l := range stats.Listeners {
 		s.Connections += int(l.Current)
 	}
-	s.Predecessors = d.older.statuses()
-	if since := d.drainBegan.Load(); since != nil {
-		c := d.planner.Plan().Drain
-		elapsed := time.Since(*since)
-		s.Drain = &admin.Drain{
-			Phase: s.Phase, Held: d.readiness.held.Load(), Elapsed: admin.Of(elapsed), Connections: s.Connections,
-		}
-		for i := range s.Predecessors {
-			s.Drain.Connections += s.Predecessors[i].Connections
-		}
-		if at := d.drainsAt.Load(); at != nil {
-			s.Drain.Left = admin.Of(max(time.Until(*at), 0))
-		} else if !s.Drain.Held && d.replaced.Load() == nil {
-			s.Drain.Left = admin.Of(max(c.Delay+c.Timeout-elapsed, 0))
-		}
+	s.Predecessors = d.predecessors.statuses()
+	open := s.Connections
+	for i := range s.Predecessors {
+		open += s.Predecessors[i].Connections
 	}
+	s.Drain = d.lifecycle.drain(d.planner.Plan().Drain, open)
 	return s
 }
 
@@ -83,7 +88,7 @@ func (d *adminDaemon) lastReload() *admin.Reload {
 	r := &admin.Reload{
 		OK: s.Reloads.LastSuccessful, At: s.File.LastSuccess.UTC(), Revision: s.Revision, Errors: admin.Places(s.Reloads.Err),
 	}
-	if changes := d.changes.Load(); r.OK && changes != nil {
+	if changes := d.configuration.changes.Load(); r.OK && changes != nil {
 		r.Changes = *changes
 	}
 	if !r.OK {
@@ -357,89 +362,12 @@ func adminError(err error) error {
 	return err
 }
 
-// ownConnections is a page of the connections of this process, the newest first.
-func (d *adminDaemon) ownConnections(
-	ctx context.Context, f *admin.Filter, after string, limit int,
-) (page []admin.Connection, next string, err error) {
-	filter := d.filter(f)
-	if after != "" {
-		if filter.Before, err = strconv.ParseUint(after, 10, 64); err != nil || filter.Before == 0 {
-			return nil, "", fmt.Errorf("%w: page %q: after is the value next of the page before", admin.ErrNotFound, after)
-		}
-	}
-	found, err := d.proxy.Connections(ctx, filter, limit)
-	for i := range found {
-		page = append(page, describe(&found[i]))
-	}
-	if len(found) == limit {
-		next = page[limit-1].ID
-	}
-	return page, next, err
-}
-
-// filter is the proxy's filter. A server is a name, or else an address.
-func (d *adminDaemon) filter(f *admin.Filter) proxy.Filter {
-	out := proxy.Filter{
-		Listener: f.Listener, Backend: f.Backend, Server: f.Server, Client: f.Client,
-		OlderThan: f.MinAge, IdleFor: f.MinIdle,
-	}
-	if at, err := netip.ParseAddrPort(f.Server); err == nil {
-		out.Server, out.Address = "", at
-	}
-	return out
-}
-
-func describe(c *proxy.Connection) admin.Connection {
-	out := admin.Connection{
-		ID: strconv.FormatUint(c.ID, 10), Listener: c.Listener, Backend: c.Backend, Server: c.Server, State: c.Phase,
-		Age: admin.Of(c.Age), Idle: admin.Of(c.Idle), ReceivedBytes: c.FromClient, SentBytes: c.FromServer,
-	}
-	if c.Client.IsValid() || c.ClientName == "unix" {
-		out.Client = c.ClientName
-	}
-	if c.Address.IsValid() {
-		out.ServerAddress = c.Address.String()
-	}
-	return out
-}
-
-// closeOwn resets a connection of this process.
-func (d *adminDaemon) closeOwn(ctx context.Context, id string) error {
-	n, err := strconv.ParseUint(id, 10, 64)
-	if err == nil && n > 0 {
-		var closed int
-		if closed, err = d.proxy.CloseConnections(ctx, proxy.Filter{ID: n}); err != nil || closed > 0 {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: connection %q", admin.ErrNotFound, id)
-}
-
-// maxChanges is how many changes of a reload are listed.
-const maxChanges = 1000
-
 // Reload reads the file anew.
 func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
-	if d.loader.Path() == "" {
-		return admin.Reload{}, fmt.Errorf("%w: the configuration is from flags: there is no file to read",
-			admin.ErrUnsupported)
-	}
-	if err := d.reload(ctx); err != nil {
+	if err := d.do.reload(ctx); err != nil {
 		return admin.Reload{}, adminError(err)
 	}
 	return *d.lastReload(), nil
-}
-
-// noteReload notes what a file has changed. The planner calls it after each plan.
-func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
-	before := d.file.Swap(f)
-	if before != nil && before != f {
-		lines := diff.Lines(maxChanges)
-		if !reflect.DeepEqual(before.Config.XDS, f.Config.XDS) {
-			lines = append(lines, "xds: the settings have changed: a new stream begins")
-		}
-		d.changes.Store(&lines)
-	}
 }
 
 // Drain begins to drain the process, or only makes it not ready.
@@ -448,14 +376,47 @@ func (d *adminDaemon) Drain(held bool) error {
 	if held {
 		kind = hold
 	}
-	return d.request(withdrawal{"the admin API", kind})
+	return d.lifecycle.request(drainRequest{"the admin API", kind})
 }
 
 // Undrain undoes that.
-func (d *adminDaemon) Undrain() error { return d.request(withdrawal{"the admin API", undo}) }
+func (d *adminDaemon) Undrain() error {
+	return d.lifecycle.request(drainRequest{"the admin API", undo})
+}
 
 // ReopenAccessLog opens the access log anew.
-func (d *adminDaemon) ReopenAccessLog() { d.reopenAccessLog() }
+func (d *adminDaemon) ReopenAccessLog() { d.do.reopenAccessLog() }
 
 // Upgrade starts the program anew.
-func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.upgrade(ctx) }
+func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.do.upgrade(ctx) }
+
+// XDS is what is known of the control plane.
+func (d *adminDaemon) XDS() (admin.XDS, error) {
+	client := d.controlPlane.get()
+	if client == nil {
+		return admin.XDS{}, fmt.Errorf("%w: the configuration has no control plane: write xds.servers", admin.ErrNotFound)
+	}
+	s := client.Status()
+	x := admin.XDS{
+		Server: s.Server, Connected: s.Connected, Since: known(s.Since),
+		LastError: s.LastError, LastFailure: known(s.ErrorAt),
+		Node: s.Node, Cluster: s.Cluster, Zone: s.Zone, Heard: known(s.Heard), Restored: s.Restored,
+		Reconnects: s.Reconnects, Pushes: s.Pushes, Changes: s.Changes,
+	}
+	for _, r := range client.Resources() {
+		x.Resources = append(x.Resources, admin.XDSResource{
+			Type: r.Type, Name: r.Name, Version: r.Version, State: r.State.String(), Since: r.Since.UTC(), Problem: r.Problem,
+			InForce: r.InForce,
+		})
+	}
+	return x, nil
+}
+
+// known is a time, or nil if there was none.
+func known(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
+}

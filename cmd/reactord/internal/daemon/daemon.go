@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,46 +29,25 @@ import (
 	"go.uber.org/zap"
 )
 
-// daemon is a running proxy with its planner, its sources of servers, its log and its HTTP server.
+// daemon assembles what serves, what is served, and what changes it.
 type daemon struct {
-	loader   *loader.Loader
-	identity *envoy.Identity // never nil
-	log      *logging.Log
-	phase    atomic.Int32 // a phase
-	planner  *plan.Planner
-	sources  sources
-	proxy    *proxy.Proxy
-	tickets  *certs.Tickets    // the keys of session tickets
-	health   upstream.Handover // of the process before this one
-	admin    *admin.Server     // of the metrics; nil: there is none
-	api      *admin.API        // of the admin API; nil: there is none
-
-	kin        *Inherited
-	older      predecessors // old processes of upgrades
-	xds        controlPlane
-	envoyAdmin *envoy.Admin
-
-	began       time.Time
-	followed    *plan.File                // whose settings xds has. Only the planner's goroutine has it
-	level       string                    // of the log, as the file says. Only the planner's goroutine has it
-	file        atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
-	slow        admin.SlowTurns
-	withdrawals chan withdrawal           // requests to drain, and to undo it
-	drainBegan  atomic.Pointer[time.Time] // nil: there is no drain
-	readiness   readiness
-	planned     atomic.Pointer[time.Time] // when the plan in force came into force
-	hash        atomic.Pointer[string]    // of the configuration in force
-	changes     atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none
-	successor   chan successor            // that has taken over
-	unwatch     context.CancelFunc        // ends the feeding of the watchdog
-	replaced    atomic.Pointer[time.Time] // when a successor has taken over; nil: none has
-	drainsAt    atomic.Pointer[time.Time] // when a process that was replaced drains, or resets its connections; nil: never
-
-	background sync.WaitGroup
-	watching   context.CancelFunc // ends the watch of the file; nil: there is none. Only the planner's goroutine has it
+	log           *logging.Log
+	lifecycle     lifecycle
+	configuration configuration
+	planner       *plan.Planner
+	sources       sources
+	controlPlane  controlPlane
+	tickets       *certs.Tickets // the keys of TLS session tickets
+	proxy         *proxy.Proxy
+	endpoints     endpoints
+	slow          admin.SlowTurns
+	inherited     *Inherited
+	predecessors  predecessors
+	successors    chan successor // at most one
+	background    sync.WaitGroup
 }
 
-// errUnexpected is the error if the proxy ends without a signal.
+// errUnexpected reports that the proxy has ended without a signal.
 var errUnexpected = errors.New("the proxy has ended unexpectedly")
 
 // Config is what a daemon is started with.
@@ -124,73 +103,86 @@ func Run(c Config) error {
 // addresses returns where the daemon listens.
 func (d *daemon) addresses() Addresses {
 	a := Addresses{Listeners: d.proxy.Addrs()}
-	if d.admin != nil {
-		a.Metrics = d.admin.Addr()
+	if d.endpoints.metrics != nil {
+		a.Metrics = d.endpoints.metrics.Addr()
 	}
 	return a
 }
 
-// collectEarly is the target of the garbage collector in per cent. The daemon makes hardly any garbage, so the memory
-// of an idle connection counts for more than the time of the collector. GOGC overrides it.
-const collectEarly = 50
+// gcPercent is the target of the garbage collector. The daemon makes hardly any garbage, so the memory of an idle
+// connection counts for more than the time of the collector. GOGC overrides it.
+const gcPercent = 50
 
 // start starts everything, or nothing. When ctx is done it gives up.
 func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectEarly)
+		debug.SetGCPercent(gcPercent)
 	}
-	d := &daemon{
-		loader: c.Loader, identity: cmp.Or(c.Identity, &envoy.Identity{}), log: log, kin: c.Inherited, began: time.Now(),
-		withdrawals: make(chan withdrawal, 8), successor: make(chan successor, 1),
-	}
-	d.loader.Warn = func(text string) { log.Warn("the configuration is unusual", zap.String("warning", text)) }
-	d.loader.Own = d.identity.OwnAddresses
-	first := d.loader.Config()
-	handed, err := d.kin.handed()
+	record, err := c.Inherited.record()
 	if err != nil {
 		return nil, err
 	}
-	d.tickets = certs.NewTickets(handed.Tickets)
-	d.older.log = log.Logger
-	d.health = handed.health(log.Logger)
-	d.xds.daemon = d
-	d.envoyAdmin = d.newEnvoyAdmin()
-	d.planner = plan.New(plan.Config{
-		Load: d.loader.Load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Overrides: handed.overrides(),
-		Control: d.xds.first(first, handed.XDS), LeftOut: d.xds.leftOut, Log: log.Logger,
-	})
-	d.sources.report = d.planner.Discovered
+	d := assemble(c, log, &record)
 	if err := d.planner.Start(ctx); err != nil {
 		return nil, d.undo(err)
 	}
-	if d.admin != nil {
-		if first.XDS.Enabled() {
-			d.admin.SetUnready("starting: the control plane has not said anything yet")
-		} else if !d.kin.given.Succeeds() { // else the process before this one is ready meanwhile
-			d.admin.SetUnready("starting: servers are checked for the first time")
-		}
-		d.admin.CheckReady(d.failingListeners)
-		d.admin.Serve(d.metricsHandler())
+	first := c.Loader.Config()
+	if d.endpoints.metrics != nil {
+		d.lifecycle.start(d.unreadyReason(first), func() string { return failingText(d.proxy.FailingListeners()) })
+		d.endpoints.metrics.Serve(d.metricsHandler())
 	}
 	d.announce()
-	if d.api != nil { // it can reload: what is announced does not change before
-		d.api.Serve(&adminDaemon{daemon: d}, log.Level, &d.slow)
+	if d.endpoints.api != nil { // it can reload: what is announced does not change before
+		d.endpoints.api.Serve(d.adminDaemon(), log.Level, &d.slow)
 	}
-	if err := d.envoyAdmin.Start(); err != nil {
+	if err := d.endpoints.envoy.Start(); err != nil {
 		return nil, d.undo(err)
 	}
-	if err := d.xds.start(ctx); err != nil {
+	if err := d.controlPlane.start(ctx); err != nil {
 		return nil, d.undo(err)
 	}
 	if err := d.awaitChecks(ctx); err != nil {
 		return nil, d.undo(err)
 	}
-	d.serves()
-	d.enter(serving)
-	d.readiness.mu.Lock()
-	defer d.readiness.mu.Unlock()
-	d.answerReady()
+	d.takeOver()
+	d.lifecycle.serve()
 	return d, nil
+}
+
+// assemble makes a daemon that has not started anything.
+func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
+	d := &daemon{
+		log: log, lifecycle: newLifecycle(log.Logger), inherited: c.Inherited, successors: make(chan successor, 1),
+		tickets: certs.NewTickets(record.Tickets), predecessors: predecessors{log: log.Logger},
+	}
+	d.lifecycle.manager.stored = c.Inherited.given.Stored()
+	identity := cmp.Or(c.Identity, &envoy.Identity{})
+	c.Loader.Own = identity.OwnAddresses
+	c.Loader.Warn = func(text string) { log.Warn("configuration warning", zap.String("warning", text)) }
+	d.configuration.loader, d.configuration.log, d.configuration.reload = c.Loader, log, d.reload
+	d.endpoints.log, d.endpoints.envoy = log.Logger, d.newEnvoyAdmin(identity)
+	d.controlPlane.log, d.controlPlane.identity = log.Logger, identity
+	d.controlPlane.setReadyListeners = d.endpoints.envoy.SetReadyListeners
+	health := record.health(log.Logger)
+	d.planner = plan.New(plan.Config{
+		Load:     c.Loader.Load,
+		Begin:    func(f *plan.File, p *plan.Plan) (plan.Target, error) { return d.begin(f, p, health) },
+		Discover: d.sources.run, Committed: d.committed, Overrides: record.overrides(),
+		Control: d.controlPlane.first(c.Loader.Config(), record.XDS), LeftOut: d.controlPlane.leftOut, Log: log.Logger,
+	})
+	d.sources.report, d.controlPlane.planner, d.lifecycle.plan = d.planner.Discovered, d.planner, d.planner.Plan
+	return d
+}
+
+// unreadyReason returns what a start waits for, or "".
+func (d *daemon) unreadyReason(first *config.Config) string {
+	switch {
+	case first.XDS.Enabled():
+		return "the control plane has not said anything yet"
+	case d.inherited.given.Succeeds(): // the process before this one is ready meanwhile
+		return ""
+	}
+	return "servers are checked for the first time"
 }
 
 // maxFirstChecks bounds how long a start waits for the first checks.
@@ -214,7 +206,7 @@ func (d *daemon) awaitChecks(ctx context.Context) error {
 	return nil
 }
 
-// undo ends what was started.
+// undo ends what a failed start has started, and adds what goes wrong to err.
 func (d *daemon) undo(err error) error {
 	err = errors.Join(err, d.close())
 	if d.proxy != nil { // it was started when ctx was done
@@ -223,31 +215,26 @@ func (d *daemon) undo(err error) error {
 	return err
 }
 
-// closePlan has the plan stay as it is. left: another process has taken over.
-func (d *daemon) closePlan(left bool) {
-	d.xds.close(left)
+// freezePlan leaves the plan as it is. replaced: another process has taken over.
+func (d *daemon) freezePlan(replaced bool) {
+	d.controlPlane.close(replaced)
 	d.planner.Close()
 }
 
-// begin starts what carries out the first plan. The planner calls it.
-func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
+// begin starts what carries out the first plan. The planner calls it, again if a listener of the control plane was left
+// out meanwhile.
+func (d *daemon) begin(f *plan.File, first *plan.Plan, health upstream.Handover) (_ plan.Target, err error) {
 	c := f.Config
-	if !c.Metrics.Address.IsZero() && d.admin == nil { // else a listener of the control plane was left out meanwhile
-		if d.admin, err = d.kin.listenMetrics(f, d.log.Logger); err != nil {
-			return nil, err
-		}
+	if err := d.endpoints.listen(f, d.inherited); err != nil {
+		return nil, err
 	}
-	if c.Admin.Address != "" && d.api == nil {
-		if d.api, err = d.kin.listenAdmin(c, d.log.Logger); err != nil {
-			return nil, err
-		}
-	}
+	d.lifecycle.metrics = d.endpoints.metrics
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
-		OnSlowTurn: d.slowTurn, Tickets: d.tickets,
-		Inherited: d.kin.listenSockets(), Health: d.health,
+		OnSlowTurn: d.noteSlowTurn, Tickets: d.tickets,
+		Inherited: d.inherited.listenSockets(), Health: health,
 		KeepFiles: upgrade.Storing(),
-		OnDown:    d.older.closeServer,
+		OnDown:    d.predecessors.closeServer,
 	}, first)
 	if err != nil {
 		return nil, err
@@ -255,67 +242,60 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 	return d.proxy, nil
 }
 
-// committed does what a file says beside its plan. The planner calls it.
+// noteSlowTurn logs and remembers a slow turn of a loop.
+func (d *daemon) noteSlowTurn(t reactor.SlowTurn) {
+	d.log.Warn("slow turn of a loop", zap.String("loop", t.Loop.Name()), zap.Duration("lasted", t.Lasted),
+		zap.ByteString("stack", t.Stack))
+	d.slow.Add(t)
+}
+
+// committed follows a plan that has come into force. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
-	d.notePlan(f)
-	d.noteListeners(f.Config.XDS.Enabled(), len(d.planner.Plan().Listeners))
-	d.noteReload(f, &diff)
-	d.store(&diff)
+	other := d.configuration.committed(f, &diff)
+	d.lifecycle.noteListeners(f.Config.XDS.Enabled(), len(d.planner.Plan().Listeners))
+	if upgrade.Storing() && listenersChange(&diff) {
+		if sockets, err := d.sockets(); err != nil {
+			d.lifecycle.manager.note(err)
+		} else {
+			d.lifecycle.manager.store(sockets)
+		}
+	}
 	if diff.Old != nil && len(diff.Listeners) > 0 {
-		d.listening(func(l *plan.Listener) bool {
+		d.announceListeners(func(l *plan.Listener) bool {
 			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
 		})
 	}
-	if level := f.Config.Log.Level; level != d.level { // else what the admin API has set stays
-		d.level = level
-		_ = d.log.SetLevel(level) // it is valid
-	}
-	d.watch(f.Config)
-	if f != d.followed {
-		d.followed = f
-		d.xds.committed(f.Config)
+	if other {
+		d.controlPlane.committed(f.Config)
 	}
 }
 
-// watch begins or ends the watch of the file.
-func (d *daemon) watch(c *config.Config) {
-	switch wanted := c.Watch && d.loader.Watchable(); {
-	case wanted && d.watching == nil:
-		ctx, cancel := context.WithCancel(context.Background())
-		d.watching = cancel
-		d.background.Go(func() { d.loader.Watch(ctx, loader.WatchInterval, func() { _ = d.reload(ctx) }) })
-	case !wanted && d.watching != nil:
-		d.watching()
-		d.watching = nil
-	}
+// listenersChange reports whether a plan has other listeners than the one before it.
+func listenersChange(diff *plan.Diff) bool {
+	return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil || c.New == nil })
 }
 
-// close ends everything but the proxy. What has not started is not there.
+// close ends everything but the proxy, as far as it has started.
 func (d *daemon) close() error {
-	d.closePlan(false)
-	if d.watching != nil {
-		d.watching()
-	}
-	if d.unwatch != nil {
-		d.unwatch()
-	}
+	d.freezePlan(false)
+	d.configuration.close()
+	d.lifecycle.manager.close()
+	d.controlPlane.wait()
 	d.background.Wait()
 	d.sources.wait()
-	d.older.leave()
-	d.envoyAdmin.Close()
-	var errs []error
-	if d.api != nil {
-		errs = append(errs, d.api.Close())
-	}
-	if d.admin != nil {
-		errs = append(errs, d.admin.Close())
-	}
-	return errors.Join(errs...)
+	d.predecessors.leave()
+	return d.endpoints.close()
 }
 
-// reload reads the file anew, and returns when it is in force, or why it is not. The planner logs the result.
+// errNoFile reports a reload of flags.
+var errNoFile = fmt.Errorf("%w: the configuration is from flags: there is no file to read", admin.ErrUnsupported)
+
+// reload reads the file again, and returns when it is in force, or why it is not. The planner logs the result.
 func (d *daemon) reload(ctx context.Context) error {
-	d.enter(reloading)
-	defer d.enter(serving)
+	if d.configuration.loader.Path() == "" {
+		return errNoFile
+	}
+	d.lifecycle.enter(reloading)
+	defer d.lifecycle.enter(serving)
 	return d.planner.Reload(ctx)
 }

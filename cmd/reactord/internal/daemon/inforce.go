@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// inForce is what a process does, as a configuration file: the file that is in force, with the servers of the plan,
-// discovered ones too, and the overrides of the admin API. Each value has a comment with its source.
+// inForce returns the configuration in force as a file: with the servers of the plan, discovered ones too, and the
+// overrides of the admin API. Each value has a comment with its origin.
 func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Override) []byte {
 	c := *f.Config
 	c.Backends = append([]config.Backend(nil), c.Backends...)
@@ -57,7 +57,7 @@ func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Overr
 	return text.Bytes()
 }
 
-// cutLast is strings.Cut around the last separator.
+// cutLast cuts s around the last separator, as [strings.Cut] does around the first.
 func cutLast(s, separator string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, separator); i >= 0 {
 		return s[:i], s[i+len(separator):], true

@@ -1,6 +1,6 @@
 package daemon
 
-// phase is what the daemon does, for its service manager and for the admin API. Its transitions:
+// phase is what the process does, for its service manager and for the admin API. Its transitions:
 //
 //	starting → serving              the first plan is in force, and every loop accepts
 //	serving ⇄ reloading             a reload was asked for; its result is known
@@ -25,19 +25,5 @@ var phases = [...]string{
 	ended: "ended",
 }
 
-// String is the phase for people.
+// String returns the name of the phase.
 func (p phase) String() string { return phases[p] }
-
-// enter enters a phase, unless the daemon is further already. Here the service manager is told.
-func (d *daemon) enter(p phase) {
-	for {
-		was := phase(d.phase.Load())
-		if was > p && (was != reloading || p != serving) {
-			return
-		}
-		if d.phase.CompareAndSwap(int32(was), int32(p)) {
-			d.tell(p)
-			return
-		}
-	}
-}

@@ -6,11 +6,10 @@ import (
 	"syscall"
 )
 
-// signals is the signals that the process has received.
+// signals delivers the signals of the process.
 type signals struct {
-	end    chan os.Signal // SIGTERM, SIGINT
-	reload chan os.Signal // SIGHUP; several that wait are one
-
+	end     chan os.Signal // SIGTERM, SIGINT
+	reload  chan os.Signal // SIGHUP; several that wait are one
 	reopen  chan os.Signal // SIGUSR1; likewise
 	upgrade chan os.Signal // SIGUSR2; likewise
 }
@@ -18,8 +17,10 @@ type signals struct {
 // listenForSignals takes the signals from the runtime. SIGHUP asks for a reload if there is a file to read. Otherwise
 // it ends the process, as it does when the terminal of `reactord demo` is closed.
 func listenForSignals(file bool) *signals {
-	s := &signals{end: make(chan os.Signal, 2), reload: make(chan os.Signal, 1), upgrade: make(chan os.Signal, 1)}
-	s.reopen = make(chan os.Signal, 1)
+	s := &signals{
+		end: make(chan os.Signal, 2), reload: make(chan os.Signal, 1), reopen: make(chan os.Signal, 1),
+		upgrade: make(chan os.Signal, 1),
+	}
 	signal.Notify(s.reopen, syscall.SIGUSR1)
 	signal.Notify(s.end, syscall.SIGTERM, syscall.SIGINT)
 	signal.Notify(s.upgrade, syscall.SIGUSR2)

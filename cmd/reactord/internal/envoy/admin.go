@@ -63,9 +63,9 @@ func (a *Admin) Start() error {
 		return nil
 	}
 	for _, text := range b.Warnings {
-		log.Warn("the bootstrap is unusual", zap.String("warning", text))
+		log.Warn("bootstrap warning", zap.String("warning", text))
 	}
-	log.Debug("ignored of the bootstrap", zap.Strings("fields", b.Ignored), zap.Strings("flags", i.flags.Ignored))
+	log.Debug("ignoring fields of the bootstrap", zap.Strings("fields", b.Ignored), zap.Strings("flags", i.flags.Ignored))
 	var all []dropin.Listener
 	if b.Admin.Network != "" {
 		all = append(all, dropin.Listener{Name: "admin", Network: b.Admin.Network, Address: b.Admin.Address})

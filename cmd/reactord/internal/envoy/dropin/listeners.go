@@ -97,7 +97,7 @@ func (l *Listeners) settle() {
 		if _, stays := want[key]; !stays {
 			l.stop(s)
 			delete(l.open, key)
-			l.log.Info("not answered any more in Envoy's place", zap.String("address", key.address))
+			l.log.Info("stopped serving the Envoy admin endpoint", zap.String("address", key.address))
 		}
 	}
 	maps.DeleteFunc(l.failed, func(key place, _ string) bool { _, stays := want[key]; return !stays })
@@ -110,7 +110,7 @@ func (l *Listeners) settle() {
 		}
 		if err := l.start(key, &w); err != nil {
 			if l.failed[key] != err.Error() {
-				l.log.Warn("cannot be answered in Envoy's place; it is tried again", zap.String("listener", w.Name), zap.Error(err))
+				l.log.Warn("cannot serve the Envoy admin endpoint: retrying", zap.String("listener", w.Name), zap.Error(err))
 			}
 			l.failed[key] = err.Error()
 			continue
@@ -154,7 +154,8 @@ func (l *Listeners) start(key place, w *Listener) error {
 	s.ErrorLog = log.New(quiet{}, "", 0)
 	l.open[key] = s
 	l.all.Go(func() { _ = s.Serve(l.limit.Listener(listener)) }) // it ends by Shutdown
-	l.log.Info("answered in Envoy's place", zap.String("listener", w.Name), zap.Stringer("address", s.listener.Addr()))
+	l.log.Info("serving the Envoy admin endpoint",
+		zap.String("listener", w.Name), zap.Stringer("address", s.listener.Addr()))
 	return nil
 }
 

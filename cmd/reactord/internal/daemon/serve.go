@@ -10,11 +10,10 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
-	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"go.uber.org/zap"
 )
 
-// announce logs what was started.
+// announce logs what has started.
 func (d *daemon) announce() {
 	loops, fallen := d.proxy.Loops(), 0
 	reason := ""
@@ -30,7 +29,7 @@ func (d *daemon) announce() {
 	b := proxymetrics.ReadBuild()
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
-	d.listening(func(*plan.Listener) bool { return true })
+	d.announceListeners(func(*plan.Listener) bool { return true })
 	listeners := d.planner.Plan().Listeners
 	for i, stats := range d.proxy.Stats().Listeners {
 		if configured := listeners[i].MaxConnections; configured > stats.Limit {
@@ -39,16 +38,16 @@ func (d *daemon) announce() {
 				zap.Int("max_connections", configured), zap.Int("limit", stats.Limit))
 		}
 	}
-	if d.admin != nil {
-		d.log.Info("metrics", zap.Stringer("address", d.admin.Addr()))
+	if m := d.endpoints.metrics; m != nil {
+		d.log.Info("metrics", zap.Stringer("address", m.Addr()))
 	}
-	if d.api != nil {
-		d.log.Info("admin", zap.String("address", d.api.Address()))
+	if api := d.endpoints.api; api != nil {
+		d.log.Info("admin", zap.String("address", api.Address()))
 	}
 }
 
-// listening logs where those of the listeners in force listen that are wanted.
-func (d *daemon) listening(wanted func(*plan.Listener) bool) {
+// announceListeners logs where the wanted ones of the listeners in force listen.
+func (d *daemon) announceListeners(wanted func(*plan.Listener) bool) {
 	listeners := d.planner.Plan().Listeners
 	for i, place := range d.proxy.Places() {
 		if l := &listeners[i]; wanted(l) {
@@ -60,36 +59,36 @@ func (d *daemon) listening(wanted func(*plan.Listener) bool) {
 
 // serve returns when the proxy has ended, after a request to drain or an error.
 func (d *daemon) serve(s *signals) error {
-	defer d.enter(ended)
+	defer d.lifecycle.enter(ended)
 	end := make(chan error, 1)
 	go func() { end <- d.proxy.Wait() }()
 	changing, stop := context.WithCancel(context.Background())
 	defer stop()
-	d.background.Go(func() { d.reloadOn(changing, s.reload) })
-	d.background.Go(func() { d.upgradeOn(changing, s.upgrade) })
+	d.onSignal(changing, s.reload, func() { _ = d.reload(changing) })      // the planner logs the result
+	d.onSignal(changing, s.upgrade, func() { _, _ = d.upgrade(changing) }) // it logs the result
 	reopening, stopReopening := context.WithCancel(context.Background())
 	defer stopReopening()
-	d.background.Go(func() { d.reopenOn(reopening, s.reopen) })
+	d.onSignal(reopening, s.reopen, d.reopenAccessLog) // also while connections drain
 
-	var delay <-chan time.Time // until it drains; nil: that was not requested
+	var delay <-chan time.Time // until it drains, if that was requested
 	for {
 		select {
 		case err := <-end:
 			return errors.Join(errUnexpected, err)
-		case next := <-d.successor:
+		case next := <-d.successors:
 			stop()
 			return d.retire(next, s.end)
-		case w := <-d.withdrawals:
-			delay = d.carryOut(w, delay)
+		case r := <-d.lifecycle.requests:
+			delay = d.lifecycle.carryOut(r, delay)
 		case sig := <-s.end:
 			if hurry := delay != nil; hurry {
 				stop()
 				return d.drain(s.end, hurry)
 			}
-			delay = d.endBySignal(sig.String())
-			d.background.Go(func() { d.noted(upgrade.Draining(changing)) })
+			delay = d.lifecycle.endBySignal(sig.String())
+			d.background.Go(func() { d.lifecycle.manager.draining(changing) })
 		case <-delay:
-			if delay = nil; d.phase.CompareAndSwap(int32(unready), int32(draining)) { // else it was undone
+			if delay = nil; d.lifecycle.endDelay() { // else it was undone
 				stop()
 				return d.drain(s.end, false)
 			}
@@ -97,43 +96,33 @@ func (d *daemon) serve(s *signals) error {
 	}
 }
 
-// reloadOn reloads at each signal, until ctx is done.
-func (d *daemon) reloadOn(ctx context.Context, hups <-chan os.Signal) {
-	for {
-		select {
-		case <-hups:
-			_ = d.reload(ctx) // the planner logs it
-		case <-ctx.Done():
-			return
+// onSignal calls f for each signal, until ctx is done.
+func (d *daemon) onSignal(ctx context.Context, signals <-chan os.Signal, f func()) {
+	d.background.Go(func() {
+		for {
+			select {
+			case <-signals:
+				f()
+			case <-ctx.Done():
+				return
+			}
 		}
-	}
+	})
 }
 
-// reopenOn opens the access log anew at each signal, until ctx is done: also while connections drain.
-func (d *daemon) reopenOn(ctx context.Context, signals <-chan os.Signal) {
-	for {
-		select {
-		case <-signals:
-			d.reopenAccessLog()
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// reopenAccessLog opens the access log anew, in the old processes of upgrades as well: they write to the same file.
+// reopenAccessLog reopens the access log, in the old processes of upgrades as well: they write to the same file.
 func (d *daemon) reopenAccessLog() {
 	d.proxy.ReopenAccessLog()
-	d.older.reopen()
+	d.predecessors.reopen()
 }
 
-// drain ends the process when it has not been ready for drain.delay: it accepts no more, ends connections, and resets
-// what is left. A signal resets them immediately, and so does hurry. The old processes of upgrades end with it.
+// drain ends the process after drain.delay: it stops accepting, ends connections, and resets what is left. A signal
+// resets them immediately, and so does hurry. The old processes of upgrades end with it.
 func (d *daemon) drain(signals <-chan os.Signal, hurry bool) error {
-	d.enter(draining)
+	d.lifecycle.enter(draining)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
-	d.background.Go(func() { d.noted(upgrade.Draining(ctx)) })
+	d.background.Go(func() { d.lifecycle.manager.draining(ctx) })
 	if hurry {
 		end()
 	}
@@ -144,18 +133,19 @@ func (d *daemon) drain(signals <-chan os.Signal, hurry bool) error {
 		case <-ctx.Done():
 		}
 	}()
-	d.closePlan(false) // the plan stays as it is: what drains does not begin anew
+	d.freezePlan(false) // what drains begins nothing new
 	c := d.planner.Plan().Drain
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		d.older.end(ctx, c.Timeout)
+		d.predecessors.end(ctx, c.Timeout)
 	}()
 	err := d.drainProxy(ctx, c)
 	<-ended
 	return err
 }
 
+// drainProxy drains the proxy, and logs how that ended.
 func (d *daemon) drainProxy(ctx context.Context, c config.Drain) error {
 	c.Delay = 0 // it has passed
 	err := d.proxy.Drain(ctx, c)

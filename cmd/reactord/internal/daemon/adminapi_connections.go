@@ -1,0 +1,168 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+)
+
+// Connections returns a page of connections: the newest of this process first, then those of the process before it, and
+// so on.
+func (d *adminDaemon) Connections(
+	ctx context.Context, f *admin.Filter, after string, limit int,
+) (page []admin.Connection, next string, err error) {
+	after, pid, err := splitID(after)
+	if err != nil {
+		return nil, "", errPage(after)
+	}
+	all := d.predecessors.alive()
+	if pid == 0 {
+		if f.PID == 0 || f.PID == os.Getpid() {
+			if page, next, err = d.ownConnections(ctx, f, after, limit); err != nil || next != "" {
+				return page, next, err
+			}
+		}
+		after = ""
+	} else {
+		from := slices.IndexFunc(all, func(old *predecessor) bool { return old.PID == pid })
+		if from < 0 {
+			return nil, "", fmt.Errorf("%w: process %d has ended meanwhile: begin with the first page", admin.ErrNotFound, pid)
+		}
+		all = all[from:]
+	}
+	for _, old := range all {
+		if f.PID != 0 && f.PID != old.PID {
+			continue
+		}
+		q := admin.ConnectionQuery{Filter: *f, Limit: limit - len(page), After: after}
+		q.PID, after = 0, ""
+		answers, errs := ask(ctx, []*predecessor{old}, admin.ListConnections, q)
+		if errs[0] != nil {
+			if isGone(old) {
+				continue
+			}
+			return nil, "", errs[0]
+		}
+		for _, c := range answers[0].Connections {
+			c.ID = remoteID(c.ID, old.PID)
+			page = append(page, c)
+		}
+		if len(page) == limit {
+			return page, page[limit-1].ID, nil
+		}
+	}
+	return page, "", nil
+}
+
+// isGone reports whether a process has ended.
+func isGone(old *predecessor) bool {
+	select {
+	case <-old.Gone():
+		return true
+	default:
+		return false
+	}
+}
+
+// CloseConnections resets connections of this process and of old ones.
+func (d *adminDaemon) CloseConnections(ctx context.Context, f *admin.Filter) (n int, err error) {
+	if f.PID == 0 || f.PID == os.Getpid() {
+		if n, err = d.proxy.CloseConnections(ctx, d.filter(f)); err != nil {
+			return n, err
+		}
+	}
+	all := slices.DeleteFunc(d.predecessors.alive(), func(old *predecessor) bool { return f.PID != 0 && f.PID != old.PID })
+	q := admin.CloseQuery{Filter: *f}
+	q.PID = 0
+	q.All = q.Filter == admin.Filter{}
+	answers, errs := ask(ctx, all, admin.CloseConnections, q)
+	for i, old := range all {
+		if n += answers[i].Closed; isGone(old) {
+			errs[i] = nil
+		}
+	}
+	return n, errors.Join(errs...)
+}
+
+// CloseConnection resets a connection.
+func (d *adminDaemon) CloseConnection(ctx context.Context, id string) error {
+	own, pid, err := splitID(id)
+	if err != nil || pid == 0 {
+		return d.closeOwn(ctx, id)
+	}
+	old, err := d.predecessors.process(pid)
+	if err != nil {
+		return err
+	}
+	_, errs := ask(ctx, []*predecessor{old}, admin.CloseConnection, admin.ConnectionKey{ID: own})
+	if p, answered := errors.AsType[*admin.Problem](errs[0]); answered && p.Status == 404 {
+		return fmt.Errorf("%w: connection %q", admin.ErrNotFound, id)
+	}
+	return errs[0]
+}
+
+// ownConnections returns a page of the connections of this process, the newest first.
+func (d *adminDaemon) ownConnections(
+	ctx context.Context, f *admin.Filter, after string, limit int,
+) (page []admin.Connection, next string, err error) {
+	filter := d.filter(f)
+	if after != "" {
+		if filter.Before, err = strconv.ParseUint(after, 10, 64); err != nil || filter.Before == 0 {
+			return nil, "", errPage(after)
+		}
+	}
+	found, err := d.proxy.Connections(ctx, filter, limit)
+	for i := range found {
+		page = append(page, describe(&found[i]))
+	}
+	if len(found) == limit {
+		next = page[limit-1].ID
+	}
+	return page, next, err
+}
+
+// filter returns the filter in the proxy's terms. A server is a name, or else an address.
+func (d *adminDaemon) filter(f *admin.Filter) proxy.Filter {
+	out := proxy.Filter{
+		Listener: f.Listener, Backend: f.Backend, Server: f.Server, Client: f.Client,
+		OlderThan: f.MinAge, IdleFor: f.MinIdle,
+	}
+	if at, err := netip.ParseAddrPort(f.Server); err == nil {
+		out.Server, out.Address = "", at
+	}
+	return out
+}
+
+// describe returns a connection in the API's terms.
+func describe(c *proxy.Connection) admin.Connection {
+	out := admin.Connection{
+		ID: strconv.FormatUint(c.ID, 10), Listener: c.Listener, Backend: c.Backend, Server: c.Server, State: c.Phase,
+		Age: admin.Of(c.Age), Idle: admin.Of(c.Idle), ReceivedBytes: c.FromClient, SentBytes: c.FromServer,
+	}
+	if c.Client.IsValid() || c.ClientName == "unix" {
+		out.Client = c.ClientName
+	}
+	if c.Address.IsValid() {
+		out.ServerAddress = c.Address.String()
+	}
+	return out
+}
+
+// closeOwn resets a connection of this process.
+func (d *adminDaemon) closeOwn(ctx context.Context, id string) error {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err == nil && n > 0 {
+		var closed int
+		if closed, err = d.proxy.CloseConnections(ctx, proxy.Filter{ID: n}); err != nil || closed > 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: connection %q", admin.ErrNotFound, id)
+}

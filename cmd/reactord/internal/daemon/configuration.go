@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/loader"
+	"github.com/reactord/reactord/cmd/reactord/internal/logging"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// configuration remembers the configuration in force, and applies what it says apart from its plan: the level of the
+// log, and the watch of the file.
+type configuration struct {
+	loader *loader.Loader
+	log    *logging.Log
+	reload func(context.Context) error
+
+	file    atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
+	planned atomic.Pointer[time.Time] // when the plan in force came into force
+	hash    atomic.Pointer[string]    // of the configuration in force
+	changes atomic.Pointer[[]string]  // by the last reload that succeeded; nil before one
+
+	level    string             // of the log, as the file says. Only the planner's goroutine uses it
+	unwatch  context.CancelFunc // nil while the file is not watched. Only the planner's goroutine uses it
+	watching sync.WaitGroup
+}
+
+// maxChanges bounds how many changes of a reload are listed.
+const maxChanges = 1000
+
+// committed follows a plan that has come into force. It reports whether it is of another file than the one before. The
+// planner calls it.
+func (c *configuration) committed(f *plan.File, diff *plan.Diff) (other bool) {
+	now := time.Now()
+	c.planned.Store(&now)
+	before := c.file.Load()
+	if other = before != f; other {
+		h := sha256.New()
+		_ = config.Print(h, f.Config, nil) // a hash takes everything
+		text := hex.EncodeToString(h.Sum(nil))
+		c.hash.Store(&text)
+	}
+	c.file.Store(f)
+	if before != nil && other {
+		lines := diff.Lines(maxChanges)
+		if !reflect.DeepEqual(before.Config.XDS, f.Config.XDS) {
+			lines = append(lines, "xds: the settings have changed: a new stream begins")
+		}
+		c.changes.Store(&lines)
+	}
+	if level := f.Config.Log.Level; level != c.level { // else what the admin API has set stays
+		c.level = level
+		_ = c.log.SetLevel(level) // it is valid
+	}
+	c.watch(f.Config.Watch && c.loader.Watchable())
+	return other
+}
+
+// watch begins or ends the watch of the file.
+func (c *configuration) watch(wanted bool) {
+	switch {
+	case wanted && c.unwatch == nil:
+		ctx, cancel := context.WithCancel(context.Background())
+		c.unwatch = cancel
+		c.watching.Go(func() { c.loader.Watch(ctx, loader.WatchInterval, func() { _ = c.reload(ctx) }) })
+	case !wanted && c.unwatch != nil:
+		c.unwatch()
+		c.unwatch = nil
+	}
+}
+
+// close ends the watch. The planner is closed.
+func (c *configuration) close() {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	c.watching.Wait()
+}

@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/envoy"
+	"github.com/reactord/reactord/cmd/reactord/internal/envoy/dropin"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds"
+)
+
+// newEnvoyAdmin returns what stands in for Envoy's admin server. Nothing listens yet.
+func (d *daemon) newEnvoyAdmin(identity *envoy.Identity) *envoy.Admin {
+	page := sync.OnceValue(d.metricsHandler)
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { page().ServeHTTP(w, r) })
+	shown := &envoyDaemon{
+		lifecycle: &d.lifecycle, client: d.controlPlane.get, proxy: func() *proxy.Proxy { return d.proxy },
+	}
+	return envoy.NewAdmin(shown, identity, metrics, d.log.Logger)
+}
+
+// envoyDaemon is the daemon as [envoy.Admin] sees it.
+type envoyDaemon struct {
+	lifecycle *lifecycle
+	client    func() *xds.Client
+	proxy     func() *proxy.Proxy // there is one once Envoy's admin server listens
+}
+
+var _ envoy.Daemon = (*envoyDaemon)(nil)
+
+// State returns the phase in Envoy's words.
+func (e *envoyDaemon) State() dropin.State {
+	switch e.lifecycle.phase() {
+	case starting:
+		return dropin.PreInitializing
+	case serving, reloading:
+		return dropin.Live
+	}
+	return dropin.Draining
+}
+
+// Started returns when the process began.
+func (e *envoyDaemon) Started() time.Time { return e.lifecycle.began }
+
+// Loops returns how many I/O threads there are.
+func (e *envoyDaemon) Loops() int { return len(e.proxy().Loops()) }
+
+// Listeners returns a reading of the listeners in force.
+func (e *envoyDaemon) Listeners() []envoy.Listener {
+	p := e.proxy()
+	stats, places := p.Stats().Listeners, p.Places()
+	all := make([]envoy.Listener, min(len(stats), len(places))) // a listener may have come meanwhile
+	for i := range all {
+		all[i] = envoy.Listener{Place: places[i], Current: stats[i].Current, Accepted: stats[i].Accepted}
+	}
+	return all
+}
+
+// ControlPlane returns a reading of the client of the control plane, if there is one.
+func (e *envoyDaemon) ControlPlane() (s xds.Status, ok bool) {
+	client := e.client()
+	if client == nil {
+		return s, false
+	}
+	return client.Status(), true
+}
+
+// Withdraw makes the process not ready.
+func (e *envoyDaemon) Withdraw(who string) error {
+	return e.lifecycle.request(drainRequest{who: who, kind: hold})
+}
+
+// Restore undoes that.
+func (e *envoyDaemon) Restore(who string) error {
+	return e.lifecycle.request(drainRequest{who: who, kind: undo})
+}
+
+// Drain makes the process end.
+func (e *envoyDaemon) Drain(who string) error {
+	return e.lifecycle.request(drainRequest{who: who, kind: drainNow})
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"encoding/json"
+	"net/netip"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"go.uber.org/zap"
+)
+
+// handoverRecord is what a process passes to its successor along with its sockets: what operators have said of servers
+// holds there, too, and clients resume their sessions.
+type handoverRecord struct {
+	Overrides []overrideRecord  `json:"overrides,omitempty"`
+	Tickets   []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
+	XDS       []byte            `json:"xds,omitempty"`     // what the control plane has said
+	Health    json.RawMessage   `json:"health,omitempty"`  // see [upstream.Handover]
+}
+
+// overrideRecord is an override of the admin API.
+type overrideRecord struct {
+	Backend string         `json:"backend"`
+	Server  netip.AddrPort `json:"server"`
+	State   *plan.State    `json:"state,omitempty"`
+	Weight  *int           `json:"weight,omitempty"`
+}
+
+// record returns what the process before this one has passed.
+func (i *Inherited) record() (r handoverRecord, err error) {
+	err = i.given.State(&r)
+	return r, err
+}
+
+// record returns what this process passes to its successor.
+func (d *daemon) record() (r handoverRecord) {
+	for key, o := range d.planner.Status().Overrides {
+		r.Overrides = append(r.Overrides, overrideRecord{key.Backend, key.Address, o.State, o.Weight})
+	}
+	r.Tickets = d.tickets.Keys()
+	r.XDS = d.controlPlane.handed()
+	r.Health, _ = json.Marshal(d.proxy.Health()) // it has no values that cannot be written
+	return r
+}
+
+// health returns what is known of servers. If it cannot be read, they are checked again.
+func (r *handoverRecord) health(log *zap.Logger) upstream.Handover {
+	known, err := upstream.ReadHandover(r.Health)
+	if err != nil {
+		log.Warn("ignoring inherited server health", zap.Error(err))
+	}
+	return known
+}
+
+// overrides returns the overrides of the admin API.
+func (r *handoverRecord) overrides() map[plan.ServerKey]plan.Override {
+	all := make(map[plan.ServerKey]plan.Override, len(r.Overrides))
+	for _, o := range r.Overrides {
+		all[plan.ServerKey{Backend: o.Backend, Address: o.Server}] = plan.Override{State: o.State, Weight: o.Weight}
+	}
+	return all
+}

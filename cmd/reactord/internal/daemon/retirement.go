@@ -1,0 +1,126 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"go.uber.org/zap"
+)
+
+// retire ends this process after a successor has taken over, when its connections have ended. See [retirement] for what
+// cuts that short.
+func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
+	d.lifecycle.replace()
+	d.predecessors.leave()
+	d.endpoints.leave()
+	d.lifecycle.enter(draining)
+	d.freezePlan(true)
+	d.proxy.StopAccepting()
+	d.log.Retire()
+	r := retirement{
+		log: d.log.Logger, plan: d.planner.Plan(), proxy: d.proxy, lifecycle: &d.lifecycle, successor: s, signals: signals,
+		requests: make(chan struct{}, 2),
+	}
+	if s.requests != nil {
+		api := admin.ServePrivate(s.requests, &retiredDaemon{d.adminDaemon(), r.requests}, d.log.Level, d.log.Logger)
+		defer api.Close()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go r.bound(ctx, cancel)
+	if err := d.proxy.Drain(ctx, config.Drain{Timeout: forever}); err != nil {
+		return err
+	}
+	d.log.Info("stopped: the new process has taken over", zap.Int("successor", s.PID))
+	return nil
+}
+
+// forever is longer than any connection.
+const forever = 10 * 365 * 24 * time.Hour
+
+// retirement bounds how long a process that was replaced serves its connections. After upgrade.timeout, or when a
+// signal or the successor asks for it, it drains. After the drain's timeout, another signal, or the successor's second
+// request, it resets the connections.
+type retirement struct {
+	log       *zap.Logger
+	plan      *plan.Plan // stays as it is
+	proxy     *proxy.Proxy
+	lifecycle *lifecycle
+	successor successor
+	signals   <-chan os.Signal
+	requests  chan struct{} // from the successor
+}
+
+// bound calls end when the connections are to be reset, and returns then or when ctx is done. The first request of the
+// successor cuts no drain short that has begun, as by a signal to all processes.
+func (r *retirement) bound(ctx context.Context, end func()) {
+	timeout := time.NewTimer(forever)
+	defer timeout.Stop()
+	limit := r.plan.Upgrade.Timeout
+	if r.successor.Timeout >= 0 {
+		limit = r.successor.Timeout
+	}
+	if limit > 0 {
+		r.drainIn(limit, timeout)
+	}
+	exited, drains, requested := r.successor.Exited, false, false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-exited:
+			if err := r.successor.Failure(); err != nil { // else it has drained, or has a successor of its own
+				r.log.Error("the new process failed: no process accepts connections",
+					zap.Int("successor", r.successor.PID), zap.Error(err))
+			}
+			exited = nil
+			continue
+		case <-timeout.C:
+			if drains {
+				r.log.Warn("drain timed out: resetting the remaining connections")
+			} else {
+				r.log.Info("draining the old process: upgrade.timeout has passed", zap.Duration("timeout", limit))
+			}
+		case <-r.signals:
+		case <-r.requests:
+			first := !requested
+			if requested = true; first && drains {
+				continue
+			}
+		}
+		if drains {
+			end()
+			return
+		}
+		drains = true
+		r.proxy.EndOver(r.plan.Drain.Spread)
+		r.drainIn(r.plan.Drain.Timeout, timeout)
+	}
+}
+
+// drainIn sets the time of the next step.
+func (r *retirement) drainIn(in time.Duration, timer *time.Timer) {
+	at := time.Now().Add(in)
+	r.lifecycle.drainsAt.Store(&at)
+	timer.Reset(in)
+}
+
+// retiredDaemon is a replaced daemon as its successors see it.
+type retiredDaemon struct {
+	*adminDaemon
+	requests chan<- struct{}
+}
+
+// Drain is called when the successor drains, and again when it resets its connections.
+func (r *retiredDaemon) Drain(bool) error {
+	select {
+	case r.requests <- struct{}{}:
+	default: // several wait
+	}
+	return nil
+}
