@@ -8,7 +8,7 @@
 //	reactord check --config FILE                                  report what is wrong with a file
 //	reactord config --config FILE                                 print a file with all defaults
 //	reactord schema                                               print the JSON Schema of configuration files
-//	reactord ctl COMMAND                                          ask and tell a running reactord
+//	reactord ctl COMMAND                                          inspect and change a running reactord
 //	reactord health                                               ask a running reactord whether it is ready
 //	reactord doctor                                               report what this machine offers, and lacks
 //	reactord man                                                  print the manual page
@@ -18,8 +18,8 @@
 // On SIGTERM or SIGINT it drains: it stops accepting, and exits when all connections have ended. When the drain times
 // out, or on a second signal, it resets the remaining connections and exits.
 //
-// On SIGHUP it reads its file again. On SIGUSR1 it opens its access log anew. On SIGUSR2 it starts its program
-// again, which takes over the listening sockets; then it ends with its last connection.
+// On SIGHUP it reads its file again. On SIGUSR1 it reopens its access log. On SIGUSR2 it starts its program again,
+// which takes over the listening sockets; then it ends with its last connection.
 //
 // Exit status: 0 after a drain, 1 for an error, 2 for a wrong command line.
 package main

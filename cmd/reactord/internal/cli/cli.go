@@ -25,7 +25,7 @@ type commands struct {
 	Check  checkCommand  `cmd:"" help:"Report what is wrong with a configuration file."`
 	Config configCommand `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
 	Schema schemaCommand `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
-	Ctl    ctlCommand    `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
+	Ctl    ctlCommand    `cmd:"" help:"Inspect and change a running reactord by its admin API."`
 	Health healthCommand `cmd:"" help:"Ask a running reactord whether it is ready, for health checks without a shell."`
 	Doctor doctorCommand `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
 	Man    manCommand    `cmd:"" help:"Print a manual page, for man -l -."`
@@ -48,7 +48,7 @@ func Main(line []string) (status int) {
 	parser := newParser()
 	command, err := parser.Parse(args)
 	if err == nil {
-		err = repeated(command)
+		err = checkRepeated(command)
 	}
 	if _, ok := errors.AsType[*config.Error](err); ok { // of the file that ctl finds the daemon by
 		fmt.Fprintln(os.Stderr, explain(err))
@@ -58,7 +58,7 @@ func Main(line []string) (status int) {
 		parser.Errorf("%s (see reactord --help)", err)
 		return 2
 	}
-	err = become(command)
+	err = switchUser(command)
 	if err == nil {
 		err = runInherited(command)
 	}
@@ -86,9 +86,9 @@ func runInherited(command *kong.Context) error {
 	return err
 }
 
-// become has a command that serves run as the user of its configuration. Nothing was inherited yet: the program that is
-// started again does that.
-func become(command *kong.Context) error {
+// switchUser changes to the user of the configuration, if the command serves. It may start the program again, so that
+// nothing is inherited before.
+func switchUser(command *kong.Context) error {
 	c, serves := reflect.TypeAssert[interface{ account() (user, group string) }](command.Selected().Target)
 	if !serves {
 		return nil
@@ -96,7 +96,7 @@ func become(command *kong.Context) error {
 	return account.Become(c.account())
 }
 
-// newParser is the parser of the command line.
+// newParser returns a parser of command lines.
 func newParser() *kong.Kong {
 	return kong.Must(&commands{},
 		kong.Name("reactord"),
@@ -105,8 +105,8 @@ func newParser() *kong.Kong {
 	)
 }
 
-// repeated finds a flag that has one value and is given twice: its first value would be ignored.
-func repeated(c *kong.Context) error {
+// checkRepeated reports a flag that has one value and is given twice: its first value would be ignored.
+func checkRepeated(c *kong.Context) error {
 	given := map[string]bool{}
 	for _, p := range c.Path {
 		if p.Flag == nil || p.Flag.IsCumulative() {
@@ -120,7 +120,8 @@ func repeated(c *kong.Context) error {
 	return nil
 }
 
-// explain is the text of an error. An error of a configuration file begins with its place in the file.
+// explain returns the text of an error, with advice. An error of a configuration file begins with its place in the
+// file.
 func explain(err error) string {
 	if _, ok := errors.AsType[*config.Error](err); ok {
 		return err.Error()
@@ -131,7 +132,7 @@ func explain(err error) string {
 	return "reactord: " + strings.ReplaceAll(err.Error(), "\n", "\nreactord: ") + advice(err)
 }
 
-// advice is what to do about a common error.
+// advice returns what to do about a common error, or "".
 func advice(err error) string {
 	call, _ := errors.AsType[*os.SyscallError](err)
 	file, _ := errors.AsType[*fs.PathError](err)
@@ -152,7 +153,7 @@ func advice(err error) string {
 	return ""
 }
 
-// defaults is the defaults of the configuration, for the flags.
+// defaults returns the defaults of the configuration, as variables for the flags.
 func defaults() kong.Vars {
 	c, b := config.New(), config.NewBackend()
 	return kong.Vars{

@@ -16,7 +16,7 @@ type Credentials struct {
 	PasswordFile string `env:"REACTORD_PASSWORD_FILE" placeholder:"FILE" help:"File with the password, in one line."`
 }
 
-// access is the access to an address by what the flags and the environment say.
+// access returns the access to an address with the credentials of the flags and the environment.
 func (c *Credentials) access(address string) (admin.Access, error) {
 	a := admin.Access{
 		Address: address, CACert: c.CACert, Cert: c.Cert, Key: c.Key, User: c.User,
@@ -38,7 +38,7 @@ func (c *Credentials) access(address string) (admin.Access, error) {
 	return a, nil
 }
 
-// credentialsError is something wrong with these flags, of any command.
+// credentialsError reports wrong credentials, of any command.
 type credentialsError string
 
 func (e credentialsError) Error() string        { return string(e) }

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ctlCommand asks and tells a running reactord by its admin API.
+// ctlCommand inspects and changes a running reactord by its admin API.
 type ctlCommand struct {
 	Address string `env:"REACTORD_ADMIN" default:"unix:///run/reactord/admin.sock" placeholder:"ADDRESS" help:"Address of the admin API, as admin.address of the configuration, or https://HOST:PORT (${default})."`
 	File    string `name:"config" short:"c" placeholder:"FILE" help:"Configuration file that says the address instead. The daemon is on this machine: its certificate is not verified without --cacert."`
@@ -36,7 +36,7 @@ type ctlCommand struct {
 	Close       ctlClose       `cmd:"" help:"Close connections."`
 	Reload      ctlReload      `cmd:"" help:"Read the configuration file again."`
 	Drain       ctlDrain       `cmd:"" help:"Drain the process: it exits when all connections have ended."`
-	Upgrade     ctlUpgrade     `cmd:"" help:"Start the program anew; the new process takes over."`
+	Upgrade     ctlUpgrade     `cmd:"" help:"Start the program again; the new process takes over."`
 	LogLevel    ctlLogLevel    `cmd:"" help:"Show or set the log level."`
 	Loops       ctlLoops       `cmd:"" help:"Show the I/O threads: their counters, slow turns, and what is in flight."`
 	Profile     ctlProfile     `cmd:"" help:"Write a profile of the process to a file."`
@@ -45,7 +45,7 @@ type ctlCommand struct {
 	OpenAPI     ctlOpenAPI     `cmd:"" name:"openapi" help:"Print the OpenAPI document of the admin API."`
 }
 
-// AfterApply gives the commands what they work with.
+// AfterApply binds a [ctl] for the commands.
 func (c *ctlCommand) AfterApply(k *kong.Context) error {
 	access, err := c.where()
 	var client *admin.Client
@@ -62,7 +62,7 @@ func (c *ctlCommand) AfterApply(k *kong.Context) error {
 	return nil
 }
 
-// errNoAdmin is the error of a configuration file without an admin API.
+// errNoAdmin reports a configuration file without an admin API.
 var errNoAdmin = errors.New("no admin API: write admin: {address: unix:///run/reactord/admin.sock}")
 
 // where returns the access to the admin API.
@@ -98,16 +98,16 @@ func wantsColour(f *os.File) bool {
 	return err == nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// ctl is what the commands work with.
+// ctl is what the commands of ctl share.
 type ctl struct {
-	client *admin.Client // nil: there is no admin API
+	client *admin.Client // nil without an admin API
 	config string        // the configuration file that says so
 	json   bool          // print the API's text
 	out    io.Writer
 	colour bool
 }
 
-// interruptible is a context that a signal ends.
+// interruptible returns a context that a signal ends.
 func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
@@ -139,7 +139,7 @@ func (c *ctl) table(w io.Writer, t *table) {
 	}
 }
 
-// usageError is something wrong with the arguments of ctl.
+// usageError reports wrong arguments of ctl.
 type usageError string
 
 func (e usageError) Error() string        { return string(e) + " (see reactord ctl --help)" }

@@ -202,7 +202,7 @@ func showDrain(w *bufio.Writer, d *admin.Drain) {
 
 type ctlUpgrade struct{}
 
-// Run starts the program anew.
+// Run starts the program again.
 func (ctlUpgrade) Run(c *ctl) error {
 	return call(c, admin.PostUpgrade, admin.None{}, func(w *bufio.Writer, u *admin.Upgrade) {
 		fmt.Fprintf(w, "process %d has taken over\n", u.PID)

@@ -117,7 +117,7 @@ func (ctlListeners) Run(c *ctl) error {
 	})
 }
 
-// leadsTo is where connections of a listener go: its backend, and how many routes it has.
+// leadsTo returns where connections of a listener go: its backend, and how many routes it has.
 func leadsTo(backend string, routes int) string {
 	switch {
 	case routes == 0:
@@ -128,7 +128,7 @@ func leadsTo(backend string, routes int) string {
 	return fmt.Sprintf("%s, %d routes", backend, routes)
 }
 
-// sum is how often something happened for all reasons together.
+// sum adds up how often something happened, whatever the reason.
 func sum(counts []admin.Count) (n uint64) {
 	for _, c := range counts {
 		n += c.Count

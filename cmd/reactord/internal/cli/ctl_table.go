@@ -44,7 +44,7 @@ func (t *table) add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// plain is text without control characters: those of a terminal must not come from others.
+// plain removes control characters, so that others cannot control the terminal.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
@@ -111,7 +111,7 @@ func paintState(title, cell string) string {
 	return cell
 }
 
-// humanBytes is a number of bytes with three digits or so, in powers of 1024.
+// humanBytes formats a number of bytes with three digits or so, in powers of 1024.
 func humanBytes[T int64 | uint64](n T) string {
 	const units = "KMGTPE"
 	f, i := float64(n), -1
@@ -125,7 +125,7 @@ func humanBytes[T int64 | uint64](n T) string {
 	return strconv.FormatFloat(f, 'f', 1, 64) + string(units[i]) + "iB"
 }
 
-// humanTime is a duration with its two largest units, or three digits of a short one.
+// humanTime formats a duration with its two largest units, or three digits of a short one.
 func humanTime(s admin.Seconds) string {
 	d := s.Duration()
 	switch {
@@ -143,10 +143,10 @@ func humanTime(s admin.Seconds) string {
 	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// ago is how long ago a time was.
+// ago formats how long ago a time was.
 func ago(t time.Time) string { return humanTime(admin.Of(max(time.Since(t), 0))) }
 
-// limited is a limit, of which 0 is none.
+// limited formats a limit, of which 0 is none.
 func limited(n int) string {
 	if n == 0 {
 		return ""
@@ -154,7 +154,7 @@ func limited(n int) string {
 	return strconv.Itoa(n)
 }
 
-// yes is "yes" or nothing.
+// yes returns "yes" or "".
 func yes(b bool) string {
 	if b {
 		return "yes"

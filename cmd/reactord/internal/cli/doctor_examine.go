@@ -63,7 +63,7 @@ func (s *system) ring() finding {
 	return f
 }
 
-// remedy is what makes io_uring available.
+// remedy returns what to do to make io_uring available.
 func (s *system) remedy(err error) string {
 	switch {
 	case s.uringDisabled == "2":
@@ -144,7 +144,7 @@ func (s *system) opcodes() finding {
 	return finding{name: "  operations", value: without(strings.Join(had, ", "), missing)}
 }
 
-// restrictions is whether the kernel refuses what reactord does not submit.
+// restrictions reports whether the kernel refuses what reactord does not submit.
 func (s *system) restrictions() finding {
 	if s.caps.Restrictions {
 		return finding{name: "  restrictions", value: "the kernel refuses all other operations"}
@@ -152,7 +152,7 @@ func (s *system) restrictions() finding {
 	return finding{name: "  restrictions", value: "none: this kernel cannot restrict a ring"}
 }
 
-// permission is what the sysctls allow of io_uring.
+// permission reports what the sysctls allow of io_uring.
 func (s *system) permission() finding {
 	f := finding{name: "io_uring_disabled"}
 	switch s.uringDisabled {

@@ -142,7 +142,7 @@ func (s *system) limitMemory(bytes string) {
 	}
 }
 
-// text is the content of a file without the spaces around it; "" if it cannot be read.
+// text returns the content of a file without the spaces around it, or "" if it cannot be read.
 func text(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {

@@ -23,7 +23,7 @@ type healthCommand struct {
 // defaultMetrics is the address of the metrics in every example.
 const defaultMetrics = "127.0.0.1:9090"
 
-// Validate is for the flags.
+// Validate checks --address.
 func (c healthCommand) Validate() error {
 	if c.Address == "" || strings.HasPrefix(c.Address, "https://") {
 		return nil
@@ -63,7 +63,7 @@ func (c healthCommand) Run() error {
 	return err
 }
 
-// where is the access to the daemon's metrics. A password goes to another machine only over TLS.
+// where returns how to reach the daemon's metrics. A password goes to another machine only over TLS.
 func (c healthCommand) where() (admin.Access, error) {
 	if c.Config != "" {
 		return c.configured()
@@ -84,7 +84,7 @@ func (c healthCommand) where() (admin.Access, error) {
 	return access, err
 }
 
-// configured is the access that the configuration file says.
+// configured returns how to reach the metrics of the configuration file.
 func (c healthCommand) configured() (admin.Access, error) {
 	cfg, _, err := config.Load(c.Config)
 	if err != nil {

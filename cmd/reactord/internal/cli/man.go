@@ -20,7 +20,7 @@ type manCommand struct {
 // Run prints a manual page.
 func (m manCommand) Run(k *kong.Context) error {
 	w := bufio.NewWriter(os.Stdout)
-	edition := manual.Edition{Version: proxymetrics.ReadBuild().Version, Date: committed()}
+	edition := manual.Edition{Version: proxymetrics.ReadBuild().Version, Date: commitTime()}
 	var err error
 	if m.Page == "reactord.1" {
 		err = manual.Commands(w, k.Model, edition)
@@ -33,8 +33,8 @@ func (m manCommand) Run(k *kong.Context) error {
 	return w.Flush()
 }
 
-// committed is when the revision of this program was committed; zero: that is not known.
-func committed() (at time.Time) {
+// commitTime returns when the revision of this program was committed, or the zero time if unknown.
+func commitTime() (at time.Time) {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
 		return at

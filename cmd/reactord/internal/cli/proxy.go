@@ -34,7 +34,7 @@ type proxyCommand struct {
 	LogFormat    string         `default:"${log_format}" help:"Format of the log: ${log_formats} (${default})."`
 }
 
-// account is what the flags say of it.
+// account returns the user and the group of the flags.
 func (c proxyCommand) account() (user, group string) { return c.User, c.Group }
 
 // Run runs the daemon as the flags say.
@@ -70,7 +70,7 @@ func (c proxyCommand) config() *config.Config {
 	return cfg
 }
 
-// errFlags is the error that every error of the command line matches.
+// errFlags matches every error of the command line.
 var errFlags = errors.New("wrong command line")
 
 // flagError is a problem of a configuration that was made from flags. It names the flag instead of the setting.
@@ -95,7 +95,7 @@ func flagErrors(problems []config.Problem) error {
 	return errors.Join(errs...)
 }
 
-// flagOf is the flag for the setting at a path of the configuration.
+// flagOf returns the flag of the setting at a path of the configuration.
 func flagOf(path string) string {
 	switch {
 	case path == "metrics.address", path == "admin.address":

@@ -9,7 +9,7 @@ type serveCommand struct {
 	Config string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
 }
 
-// account is what the file says of it. A file that cannot be read has none: Run says why.
+// account returns the user and the group of the file. If the file cannot be read, Run reports why.
 func (c serveCommand) account() (user, group string) {
 	if c.Config == "-" { // which could not be read again
 		return "", ""

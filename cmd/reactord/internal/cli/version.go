@@ -15,7 +15,7 @@ func (versionCommand) Run() error {
 	return err
 }
 
-// version is the version of this program, the Go release that built it, and its platform.
+// version returns the version of this program, the Go release that built it, and its platform.
 func version() string {
 	b := proxymetrics.ReadBuild()
 	return fmt.Sprintf("%s, revision %s, %s, %s/%s",

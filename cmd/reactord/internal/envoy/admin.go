@@ -111,7 +111,7 @@ type process struct {
 	admin *Admin
 }
 
-// Info is what is known of the process.
+// Info describes the process.
 func (p process) Info() dropin.Info {
 	b := proxymetrics.ReadBuild()
 	i := dropin.Info{
@@ -130,14 +130,14 @@ func (p process) Info() dropin.Info {
 	return i
 }
 
-// states are the numbers of Envoy's states.
-var states = map[dropin.State]uint64{dropin.Live: 0, dropin.Draining: 1, dropin.PreInitializing: 2}
+// stateNumbers are the values of server.state.
+var stateNumbers = map[dropin.State]uint64{dropin.Live: 0, dropin.Draining: 1, dropin.PreInitializing: 2}
 
-// Stats are the numbers that control planes and their helpers ask for.
+// Stats returns the statistics that control planes and their helpers read.
 func (p process) Stats() (all []dropin.Stat) {
 	add := func(name string, value uint64) { all = append(all, dropin.Stat{Name: name, Value: value}) }
 	state := p.State()
-	add("server.state", states[state])
+	add("server.state", stateNumbers[state])
 	live := uint64(0)
 	if state == dropin.Live {
 		live = 1
@@ -151,7 +151,7 @@ func (p process) Stats() (all []dropin.Stat) {
 	return all
 }
 
-// pushes adds what the control plane has sent.
+// pushes adds the counters of the control plane.
 func (p process) pushes(add func(string, uint64)) {
 	s, ok := p.ControlPlane()
 	if !ok {

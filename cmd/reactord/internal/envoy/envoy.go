@@ -19,7 +19,8 @@ import (
 // Name is the name of the program that this one can replace.
 const Name = "envoy"
 
-// likeEnvoy is the version that programs see which start an Envoy of some versions only. Consul 1.22: 1.33 to 1.35.
+// likeEnvoy is the version that is reported to programs that start certain versions of Envoy only. Consul 1.22: 1.33 to
+// 1.35.
 const likeEnvoy = "1.35.8"
 
 // Version returns the version of this program in Envoy's form.
@@ -49,7 +50,7 @@ func Config(f *bootstrap.Flags, b *bootstrap.Bootstrap) *config.Config {
 	return cfg
 }
 
-// serverURL is a server in the form of the configuration.
+// serverURL returns the URL of a server for the configuration.
 func serverURL(s *stream.Server) string {
 	switch {
 	case s.Network == "unix":

@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// readKeys reads the files that the TLS settings of f name, into f. It checks the web configuration files. warn is told
-// what is unusual; it may be nil.
+// readKeys reads the files that the TLS settings of f name into f, and checks the web configuration files. warn may be
+// nil.
 func readKeys(f *plan.File, warn func(string)) error {
 	f.Servers, f.Clients = map[string]*certs.Server{}, map[string]*certs.Client{}
 	f.RouteServers = map[string][]*certs.Server{}
@@ -81,7 +81,7 @@ func warnOfNames(cfg *config.Config, warn func(string)) {
 // namedFile is a file that a setting names.
 type namedFile struct{ setting, path string }
 
-// namedFiles are the files that the TLS settings name, and the web configuration files.
+// namedFiles returns the files that the TLS settings name, and the web configuration files.
 func namedFiles(cfg *config.Config) (files []namedFile) {
 	add := func(setting, path string) {
 		if path != "" {
@@ -120,7 +120,7 @@ func namedFiles(cfg *config.Config) (files []namedFile) {
 	return files
 }
 
-// keyFiles are the paths of those files.
+// keyFiles returns the paths of those files.
 func keyFiles(cfg *config.Config) (paths []string) {
 	for _, f := range namedFiles(cfg) {
 		paths = append(paths, f.path)
@@ -128,7 +128,7 @@ func keyFiles(cfg *config.Config) (paths []string) {
 	return paths
 }
 
-// webProblems is what is wrong with the web configuration files.
+// webProblems checks the web configuration files.
 func webProblems(cfg *config.Config) (wrong []config.Problem) {
 	for _, w := range []struct {
 		section, path string

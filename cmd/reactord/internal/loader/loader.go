@@ -113,7 +113,7 @@ type stamp struct {
 	modified      time.Time
 }
 
-// stampOf is the stamp of a file, or of what a symbolic link leads to; nil: there is none.
+// stampOf returns the stamp of a file, or of what a symbolic link leads to. It is nil if there is none.
 func stampOf(path string) *stamp {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -126,7 +126,7 @@ func stampOf(path string) *stamp {
 	return s
 }
 
-// stamps are those of several files, by path.
+// stamps has the stamps of files by path.
 type stamps map[string]*stamp
 
 func stampsOf(paths []string) stamps {
@@ -137,7 +137,7 @@ func stampsOf(paths []string) stamps {
 	return all
 }
 
-// look is the stamps of the same files as they are now.
+// look returns the stamps of the same files now.
 func (l *Loader) look() stamps {
 	now := stamps{l.path: stampOf(l.path)}
 	if was := l.stamps.Load(); was != nil {
@@ -148,8 +148,10 @@ func (l *Loader) look() stamps {
 	return now
 }
 
-// are reports whether both are of one version of the same files.
-func (s stamps) are(other stamps) bool { return maps.EqualFunc(s, other, (*stamp).is) }
+// same reports whether both are of the same versions of the same files.
+func (s stamps) same(other stamps) bool { return maps.EqualFunc(s, other, (*stamp).same) }
 
-// is reports whether both are of one version of a file.
-func (s *stamp) is(other *stamp) bool { return s == other || s != nil && other != nil && *s == *other }
+// same reports whether both are of the same version of a file.
+func (s *stamp) same(other *stamp) bool {
+	return s == other || s != nil && other != nil && *s == *other
+}

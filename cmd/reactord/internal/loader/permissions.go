@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// ReadFile reads a configuration file, and finds its user and group.
+// ReadFile reads a configuration file, and looks up its user and group.
 func ReadFile(path string) (*config.Config, *config.Source, error) {
 	cfg, source, err := config.Load(path)
 	if err != nil {

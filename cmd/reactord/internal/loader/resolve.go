@@ -20,12 +20,12 @@ const (
 	parallelLookups = 64
 )
 
-// Placement makes an error of problems of a configuration. The error says in which place of the file, or in which flag,
-// each problem is.
+// Placement makes one error of the problems of a configuration. It says where each problem is: in the file, or in which
+// flag.
 type Placement func([]config.Problem) error
 
-// Check reads the files that a configuration names and looks up its names, and checks the plan that it makes. warn is
-// told what is unusual.
+// Check reads the files that a configuration names, looks up its names, and returns its plan. warn receives what is
+// unusual.
 func Check(ctx context.Context, cfg *config.Config, placed Placement, warn func(string)) (*plan.Plan, error) {
 	f := &plan.File{Config: cfg, Errors: placed}
 	if err := readKeys(f, warn); err != nil {
@@ -64,7 +64,7 @@ func warnOfSharedAddresses(f *plan.File, warn func(string)) {
 	}
 }
 
-// addresses is the address of each host of a configuration. A host may be a name.
+// addresses has the address of each host of a configuration. A host may be a name.
 type addresses map[string]netip.Addr
 
 func (a addresses) of(at config.Address) netip.AddrPort {
@@ -77,7 +77,7 @@ type setting struct {
 	config.Address
 }
 
-// listening is the settings of all addresses to listen on.
+// listening returns the settings of all addresses to listen on.
 func listening(cfg *config.Config) (all []setting) {
 	for i, l := range cfg.Listeners {
 		if l.Address.Host != "" {
@@ -90,7 +90,7 @@ func listening(cfg *config.Config) (all []setting) {
 	return all
 }
 
-// servers is the settings of all addresses to connect to.
+// servers returns the settings of all addresses to connect to.
 func servers(cfg *config.Config) (all []setting) {
 	for i, b := range cfg.Backends {
 		for j, s := range b.Servers {
@@ -100,7 +100,7 @@ func servers(cfg *config.Config) (all []setting) {
 	return all
 }
 
-// resolve looks up every host, each once. There is a problem for each setting whose host has no address.
+// resolve looks up every host once. It returns a problem for each setting whose host has no address.
 func resolve(ctx context.Context, cfg *config.Config, lookup lookupFunc) (addresses, []config.Problem) {
 	settings := append(listening(cfg), servers(cfg)...)
 	found := addresses{}
@@ -160,8 +160,8 @@ func lookupAll(ctx context.Context, names []string, found addresses, lookup look
 	return failed
 }
 
-// lookup finds the address of a host. Of several addresses it is the first IPv4 address, if there is one, as in
-// [net.ResolveTCPAddr]: a server that listens on one address only usually listens on that one.
+// lookup returns the address of a host: the first IPv4 address if there is one, as [net.ResolveTCPAddr] does. A server
+// that listens on one address only usually listens on that one.
 func lookup(ctx context.Context, host string) (netip.Addr, error) {
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {

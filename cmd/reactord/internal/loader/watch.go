@@ -24,7 +24,7 @@ func (l *Loader) Watch(ctx context.Context, interval time.Duration, reload func(
 		case <-tick.C:
 		}
 		now := l.look()
-		if now[l.path] != nil && now.are(was) && !now.are(*l.stamps.Load()) {
+		if now[l.path] != nil && now.same(was) && !now.same(*l.stamps.Load()) {
 			reload()
 		}
 		was = now

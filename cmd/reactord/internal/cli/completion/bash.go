@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// bash is a script for bash. It needs no other package: the completions of Debian load it by the program's name.
+// bash returns a script for bash. It needs no other package: the completions of Debian load it by the program's name.
 func bash(program string, all []command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Completion of %s for bash.\n\n", program)

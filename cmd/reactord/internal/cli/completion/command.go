@@ -46,7 +46,7 @@ type value struct {
 	words    []string
 }
 
-// commands are all commands that are not hidden, the program itself first.
+// commands returns all commands that are not hidden, the program itself first.
 func commands(app *kong.Application, values Values) (all []command) {
 	var visit func(n *kong.Node, above []value)
 	visit = func(n *kong.Node, above []value) {
@@ -79,7 +79,7 @@ func (v Values) flag(f *kong.Flag) value {
 	return out
 }
 
-// of is a flag or an argument. What is called FILE is the path of a file.
+// of returns the value of a flag or an argument. One that is called FILE is the path of a file.
 func (v Values) of(a *kong.Value, called string) value {
 	out := value{
 		name: a.Name, help: a.Help, repeated: a.IsCumulative(), file: strings.EqualFold(called, "file"), words: v[a.Name],
@@ -90,10 +90,10 @@ func (v Values) of(a *kong.Value, called string) value {
 	return out
 }
 
-// name is the last word of the command's path.
+// name returns the last word of the command's path.
 func (c command) name() string { return c.path[strings.LastIndexByte(c.path, ' ')+1:] }
 
-// spellings are the ways to write a flag.
+// spellings returns the ways to write a flag.
 func (v value) spellings() []string {
 	if v.short == 0 {
 		return []string{"--" + v.name}
@@ -101,7 +101,7 @@ func (v value) spellings() []string {
 	return []string{"-" + string(v.short), "--" + v.name}
 }
 
-// identifier is a name of a shell's function for a command.
+// identifier returns the name of the shell's function for a command.
 func identifier(program string, c command) string {
 	return "_" + strings.NewReplacer(" ", "_", "-", "_").Replace(strings.TrimSpace(program+" "+c.path))
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fish is a script for fish.
+// fish returns a script for fish.
 func fish(program string, all []command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Completion of %s for fish.\n\n", program)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// zsh is a script for zsh: a function for each command, for _arguments of zshcompsys(1). It can be loaded from fpath,
-// as a file _PROGRAM, or sourced.
+// zsh returns a script for zsh: a function for each command, for _arguments of zshcompsys(1). It can be loaded from
+// fpath, as a file _PROGRAM, or sourced.
 func zsh(program string, all []command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %s\n\n# Completion of %[1]s for zsh.\n", program)
@@ -52,7 +52,7 @@ func zshBelow(b *strings.Builder, program string, c command) {
 	b.WriteString("\t\tesac\n\t\t;;\n\tesac\n")
 }
 
-// zshFlag is a flag for _arguments.
+// zshFlag returns a flag for _arguments.
 func zshFlag(f value) string {
 	spec := "[" + zshText(f.help) + "]"
 	equals := ""
@@ -80,7 +80,7 @@ func zshValues(v value) string {
 	return " "
 }
 
-// zshText is a description in a specification of _arguments.
+// zshText returns a description in a specification of _arguments.
 func zshText(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`).Replace(s)
 }

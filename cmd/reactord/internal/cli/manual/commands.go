@@ -45,13 +45,13 @@ var (
 		"`reactord` proxies connections of TCP, TLS and unix sockets, and datagrams of UDP, to groups of servers. It has " +
 			"one thread and one ring of io_uring for each CPU, or epoll where io_uring is not available.",
 		"A configuration file says what it does; see `reactord.yaml`(5). `reactord serve` runs the proxy of a file, " +
-			"`reactord check` says what is wrong with a file, and `reactord ctl` asks and tells a running process.",
+			"`reactord check` says what is wrong with a file, and `reactord ctl` inspects and changes a running process.",
 	}
 	signals = []described{
 		{"SIGTERM, SIGINT", "It drains: it stops accepting, and exits when all connections have ended. When the drain " +
 			"times out, or on a second signal, it resets the remaining connections and exits."},
 		{"SIGHUP", "It reads its configuration file again."},
-		{"SIGUSR1", "It opens its access log anew."},
+		{"SIGUSR1", "It reopens its access log."},
 		{"SIGUSR2", "It starts its program again, which takes over the listening sockets; then it ends with its last " +
 			"connection."},
 	}
@@ -81,7 +81,7 @@ func (p *page) entries(all []described) {
 	}
 }
 
-// commands has a subsection for each command that is not hidden and does something, or has flags. It returns the
+// commands writes a subsection for each command that is not hidden and does something, or has flags. It returns the
 // environment variables of the flags.
 func (p *page) commands(n *kong.Node) (environment []described) {
 	for _, c := range n.Children {
@@ -116,7 +116,7 @@ func visible(n *kong.Node) (flags []*kong.Flag) {
 	return flags
 }
 
-// synopsis is one line: the command, its required flags, and its arguments.
+// synopsis returns one line: the command, its required flags, and its arguments.
 func (p *page) synopsis(c *kong.Node) {
 	words := []string{bold(c.FullPath())}
 	optional := false
@@ -156,7 +156,7 @@ func (p *page) flags(n *kong.Node) {
 	}
 }
 
-// tag is a flag as it is written.
+// tag returns how a flag is written.
 func tag(f *kong.Flag) string {
 	name := bold("--" + f.Name)
 	if f.IsBool() || f.IsCounter() {

@@ -10,7 +10,7 @@ import (
 // Edition is what the foot of a page says.
 type Edition struct {
 	Version string
-	Date    time.Time // zero: it is not known
+	Date    time.Time // zero if unknown
 }
 
 // page is a manual page.
@@ -20,7 +20,7 @@ type page struct {
 	began bool // the section has a line
 }
 
-// title begins a page.
+// title writes the header of a page.
 func (p *page) title(name string, section int, volume string, e Edition) {
 	date := ""
 	if !e.Date.IsZero() {
@@ -39,13 +39,13 @@ func (p *page) subsection(name string) {
 	p.began = false
 }
 
-// line is text that is roff already.
+// line writes a line of roff.
 func (p *page) line(text string) {
 	p.WriteString(text + "\n")
 	p.began = true
 }
 
-// paragraph is a text with names in backquotes. The first one of a section needs no macro.
+// paragraph writes a text with names in backquotes. The first one of a section needs no macro.
 func (p *page) paragraph(text string) {
 	if p.began {
 		p.line(".PP")
@@ -53,10 +53,10 @@ func (p *page) paragraph(text string) {
 	p.line(styled(text))
 }
 
-// entry is a paragraph with a tag. The tag is roff already.
+// entry writes a paragraph with a tag in roff.
 func (p *page) entry(tag, text string) { fmt.Fprintf(p, ".TP\n%s\n%s\n", tag, styled(text)) }
 
-// example is shown as it is.
+// example writes text unfilled.
 func (p *page) example(text string) {
 	p.line(".RS 4\n.nf")
 	for line := range strings.Lines(text) {
@@ -65,7 +65,7 @@ func (p *page) example(text string) {
 	p.line(".fi\n.RE")
 }
 
-// escape is text as roff writes it: a hyphen that can be copied, and no line that begins with a control character.
+// escape quotes text for roff: a hyphen that can be copied, and no line that begins with a control character.
 func escape(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`,
 		"…", "...").Replace(s)
@@ -83,7 +83,7 @@ var (
 	link   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// styled is a text in which names are in backquotes: they are bold.
+// styled quotes text for roff, with names in backquotes in bold.
 func styled(s string) string {
 	s = link.ReplaceAllString(s, "$1")
 	var b strings.Builder

@@ -112,7 +112,7 @@ func read(doc document) (*Bootstrap, error) {
 	return b, nil
 }
 
-// plain is an error of JSON in words for people.
+// plain rewords an error of JSON for people.
 func plain(err error) error {
 	if of, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s: %s is not what belongs here", of.Field, of.Value)
@@ -139,7 +139,7 @@ func (b *Bootstrap) warn(format string, args ...any) {
 	b.Warnings = append(b.Warnings, fmt.Sprintf(format, args...))
 }
 
-// service is the service that listeners and clusters are asked from.
+// service returns the service that listeners and clusters are asked from.
 func (b *Bootstrap) service(d *dynamicFields) (*serviceFields, error) {
 	b.InitialFetchTimeout = initialFetchTimeout
 	api := d.ADS
@@ -196,7 +196,7 @@ func (a *apiFields) service() (*serviceFields, error) {
 	return s, nil
 }
 
-// unknown is the paths of what no field of a type is for, in order.
+// unknown returns the paths of what no field of a type is for, in order.
 func unknown(value any, of reflect.Type, path string) (all []string) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()

@@ -128,7 +128,7 @@ func (b *Bootstrap) options(c *clusterFields, to *stream.Server, secrets []secre
 	return nil
 }
 
-// credential is the header that a filter of Envoy adds.
+// credential returns the header that a credential injector adds.
 func credential(filter *typed, secrets []secretFields) (stream.Metadata, error) {
 	var injector injectorFields
 	var generic genericFields
@@ -162,7 +162,7 @@ func credential(filter *typed, secrets []secretFields) (stream.Metadata, error) 
 	return m, m.Check()
 }
 
-// address is an address for [net.Dial] and [net.Listen].
+// address returns the address in the terms of package net.
 func (a *addressFields) address() (Address, error) {
 	switch s := a.SocketAddress; {
 	case s != nil && a.Pipe != nil:

@@ -34,7 +34,7 @@ func (b *Bootstrap) listeners(all []listenerFields) {
 	}
 }
 
-// paths are those that a listener of HTTP sends to the admin server, or answers itself.
+// paths returns those that a listener of HTTP sends to the admin server, or answers itself.
 func (l *listenerFields) paths() map[string]string {
 	all := map[string]string{}
 	for _, c := range l.Chains {

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
 )
 
-// secret is how a secret is read: from the bootstrap, or from a file for each stream.
+// secret returns a function that reads a secret: from the bootstrap, or from a file for each stream.
 func (s *sdsFields) secret(static []secretFields) (func() (*secretFields, error), error) {
 	if s.Source == nil {
 		i := slices.IndexFunc(static, func(of secretFields) bool { return of.Name == s.Name })
@@ -53,7 +53,7 @@ func readSecret(path, name string) (*secretFields, error) {
 	return nil, fmt.Errorf("%s: there is no secret %q", path, name)
 }
 
-// pem is what a source of data has. A file is not read.
+// pem returns the data of a source. It does not read the file.
 func (s *sourceData) pem() (stream.PEM, error) {
 	switch {
 	case s.Filename != "":

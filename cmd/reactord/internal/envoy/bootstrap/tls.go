@@ -238,7 +238,7 @@ var kindsOfNames = map[any]stream.Kind{
 	float64(1): stream.Email, float64(2): stream.DNS, float64(3): stream.URI, float64(4): stream.IP,
 }
 
-// name is the name that a matcher wants.
+// name returns the name that a matcher wants.
 func (m *matcherFields) name(kind stream.Kind) (stream.Name, error) {
 	n := stream.Name{Kind: kind, Fold: m.IgnoreCase}
 	for how, text := range []*string{m.Exact, m.Prefix, m.Suffix, m.Contains} {

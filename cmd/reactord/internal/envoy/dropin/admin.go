@@ -20,22 +20,22 @@ const (
 	PreInitializing State = "PRE_INITIALIZING"
 )
 
-// Process is the process that is asked.
+// Process is the process behind an admin server.
 type Process interface {
-	// State is what it does.
+	// State returns what it does.
 	State() State
-	// Info is what is known of it.
+	// Info describes it.
 	Info() Info
-	// Stats are its numbers, by Envoy's names. The caller may change the list.
+	// Stats returns its statistics by Envoy's names. The caller may change the list.
 	Stats() []Stat
-	// Withdraw makes it not ready, and leaves it accept connections. Restore undoes that. Drain makes it not ready, and
-	// end when its connections have. They do not wait. who is who asks, for people.
+	// Withdraw makes it not ready; it still accepts connections. Restore undoes that. Drain makes it not ready, and end
+	// with its last connection. They do not block. who is the origin of the request, for people.
 	Withdraw(who string) error
 	Restore(who string) error
 	Drain(who string) error
 }
 
-// Info is what is known of a process.
+// Info describes a process.
 type Info struct {
 	Version string
 	Uptime  time.Duration
@@ -58,7 +58,7 @@ type endpoint struct {
 	about string
 }
 
-// Handler is the admin server of a process. metrics answers /stats/prometheus.
+// Handler returns the admin server of a process. metrics answers /stats/prometheus.
 func Handler(p Process, metrics http.Handler) http.Handler {
 	h := &handler{p, metrics}
 	all := map[string]endpoint{

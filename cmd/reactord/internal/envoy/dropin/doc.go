@@ -11,7 +11,7 @@
 // Answers are true: what is not known of this process is not there. Requests that change something are refused if they
 // are no POST, or if a browser sends them from another site.
 //
-// An address that cannot be listened on is tried again every second until it is not wanted any more.
+// An address that cannot be listened on is tried again every second, as long as it is wanted.
 //
 // # Threads
 //

@@ -57,7 +57,7 @@ type server struct {
 	paths map[string]string // nil: all
 }
 
-// NewListeners has no addresses. It serves pages of admin, which is [Handler].
+// NewListeners returns listeners without addresses, which serve pages of admin, a [Handler].
 func NewListeners(admin http.Handler, log *zap.Logger) *Listeners {
 	limit := connlimit.New(maxClients)
 	return &Listeners{
@@ -65,25 +65,25 @@ func NewListeners(admin http.Handler, log *zap.Logger) *Listeners {
 	}
 }
 
-// maxClients is how many clients of all addresses are connected at most.
+// maxClients bounds the connections of all addresses.
 const maxClients = 32
 
-// retry is how often an address is tried that could not be listened on.
+// retry is the time after which an address that could not be listened on is tried again.
 const retry = time.Second
 
-// Set has exactly these listeners answer. Two with the same address are one with the paths of both. Connections of
+// Set replaces the listeners. Two with the same address are one with the paths of both. Connections of
 // those that are gone end after their request. What cannot be listened on is logged, and tried again.
 func (l *Listeners) Set(wanted []Listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
 		l.wanted = slices.Clone(wanted)
-		l.settle()
+		l.apply()
 	}
 }
 
-// settle is called with the lock.
-func (l *Listeners) settle() {
+// apply opens and closes addresses until those that are open are the wanted ones. The caller holds mu.
+func (l *Listeners) apply() {
 	want := map[place]Listener{}
 	for _, w := range l.wanted {
 		key := place{w.Network, w.Address}
@@ -126,7 +126,7 @@ func (l *Listeners) settle() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if !l.closed {
-				l.settle()
+				l.apply()
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func (l *Listeners) start(key place, w *Listener) error {
 // backlog is how many connections may wait to be accepted.
 const backlog = 128
 
-// listen takes an address. The file of a unix socket whose process is gone is replaced.
+// listen opens an address. It replaces the file of a unix socket whose process is gone.
 func listen(at place) (net.Listener, error) {
 	if at.network != "unix" {
 		network := at.network
@@ -224,7 +224,7 @@ func (s *server) serve(admin http.Handler, w http.ResponseWriter, r *http.Reques
 	admin.ServeHTTP(w, r)
 }
 
-// grace is how long requests may take to end when an address is not wanted any more.
+// grace bounds how long requests may take when an address is closed.
 const grace = time.Second
 
 // stop ends a server: its address is free when it returns. It does not wait for requests.
@@ -239,7 +239,7 @@ func (l *Listeners) stop(s *server) {
 	})
 }
 
-// Addr is the address of a listener; nil: it is not open.
+// Addr returns the address of a listener, or nil if it is not open.
 func (l *Listeners) Addr(name string) net.Addr {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -251,10 +251,10 @@ func (l *Listeners) Addr(name string) net.Addr {
 	return nil
 }
 
-// Connections is how many connections are open.
+// Connections returns how many connections are open.
 func (l *Listeners) Connections() int { return int(l.connections.Load()) }
 
-// Addrs are the addresses that are open, in the order of their names for people.
+// Addrs returns the addresses that are open, in the order of their names for people.
 func (l *Listeners) Addrs() (all []net.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +265,7 @@ func (l *Listeners) Addrs() (all []net.Addr) {
 	return all
 }
 
-// Failures are the addresses that cannot be listened on, with the reasons.
+// Failures returns why addresses cannot be listened on, by address.
 func (l *Listeners) Failures() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

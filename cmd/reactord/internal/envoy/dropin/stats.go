@@ -14,7 +14,7 @@ type Stat struct {
 	Value uint64 `json:"value"`
 }
 
-// maxFilter is the longest filter in bytes.
+// maxFilter bounds the length of a filter in bytes.
 const maxFilter = 1024
 
 // stats answers /stats, with its filter and format.
@@ -65,7 +65,7 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// StatName is the name of an address in names of Envoy's statistics.
+// StatName returns an address as it is in the names of Envoy's statistics.
 func StatName(address string) string { return strings.ReplaceAll(address, ":", "_") }
 
 func answerJSON(w http.ResponseWriter, v any) {
