@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -15,11 +16,11 @@ type Daemon interface {
 	Status() Status
 	Plan() Plan
 	Config() []byte // the same as a configuration file
-	Listeners() []Listener
-	Backends() []Backend
-	Servers() []BackendServer
+	Listeners() []stats.Listener
+	Backends() []stats.Backend
+	Servers() []stats.Server
 	Discovery() []Source
-	XDS() (XDS, error) // the error matches ErrNotFound if there is no control plane
+	XDS() (stats.ControlPlane, error) // the error matches ErrNotFound if there is no control plane
 	Loops() []*reactor.Loop
 	LoopConnections() []int // open ones, of each loop
 	// Events is what has happened since the event with the number, as far as it is remembered.

@@ -1,6 +1,10 @@
 package admin
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+)
 
 // Endpoint is an operation of the API: a method on a path. In has the parameters, as fields with a tag path or query,
 // and the body as the field Body. Out is the answer. The server's handlers, [Client], the OpenAPI document and the
@@ -34,11 +38,11 @@ var (
 		"The backends.", 0, ""}
 	ListServers = Endpoint[ServerQuery, Servers]{http.MethodGet, "/v1/servers", "listServers",
 		"The servers, with their state and health.", 0, ""}
-	GetServer = Endpoint[ServerKey, BackendServer]{http.MethodGet, serverPath, "getServer",
+	GetServer = Endpoint[ServerKey, stats.Server]{http.MethodGet, serverPath, "getServer",
 		"A server.", 0, ""}
-	SetServer = Endpoint[ServerUpdate, BackendServer]{http.MethodPatch, serverPath, "setServer",
+	SetServer = Endpoint[ServerUpdate, stats.Server]{http.MethodPatch, serverPath, "setServer",
 		"Override the state or the weight of a server. The override lasts until it is reset, also over upgrades.", 0, ""}
-	ResetServer = Endpoint[ServerKey, BackendServer]{http.MethodDelete, serverPath + "/override", "resetServer",
+	ResetServer = Endpoint[ServerKey, stats.Server]{http.MethodDelete, serverPath + "/override", "resetServer",
 		"End the override of a server. It has the state and the weight of its source again.", 0, ""}
 	ListConnections = Endpoint[ConnectionQuery, Connections]{http.MethodGet, "/v1/connections", "listConnections",
 		"The open connections. The answer is a page; the next one begins at next.", 0, ""}
@@ -73,7 +77,7 @@ var (
 		"Record a profile of the process, for go tool pprof; trace is for go tool trace.", 0, "application/octet-stream"}
 	ListDiscovery = Endpoint[None, Discovery]{http.MethodGet, "/v1/discovery", "listDiscovery",
 		"The sources of discovery.", 0, ""}
-	GetXDS = Endpoint[None, XDS]{http.MethodGet, "/v1/xds", "getXDS",
+	GetXDS = Endpoint[None, stats.ControlPlane]{http.MethodGet, "/v1/xds", "getXDS",
 		"The control plane, and what has become of each resource that it has sent.", 0, ""}
 	GetOpenAPI = Endpoint[None, Raw]{http.MethodGet, "/v1/openapi.json", "getOpenAPI",
 		"This API, as an OpenAPI 3.1 document.", 0, "application/json"}

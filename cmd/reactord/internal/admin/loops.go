@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -31,7 +32,7 @@ func readLoop(l *reactor.Loop) Loop {
 	s := l.Stats()
 	return Loop{
 		Name: l.Name(), Ring: string(l.RingChoice().Kind),
-		Busy: Of(s.Busy), Waiting: Of(s.Waiting), LongestTurn: Of(s.LongestTurn),
+		Busy: stats.Of(s.Busy), Waiting: stats.Of(s.Waiting), LongestTurn: stats.Of(s.LongestTurn),
 		InFlight: s.InFlight, Leaked: s.Leaked,
 		Completions: s.Completions, Enters: s.Enters, Cancels: s.Cancels, Posts: s.Posts, Timers: s.Timers,
 		BufferWaits: s.BufferWaits, BufferBytes: s.BufferBytes, LeasedBytes: s.LeasedBytes, Descriptors: s.Descriptors,
@@ -66,7 +67,7 @@ func (s *SlowTurns) Add(t reactor.SlowTurn) {
 		s.turns = slices.Delete(s.turns, 0, 1)
 	}
 	s.turns = append(s.turns, SlowTurn{
-		At: time.Now().UTC(), Loop: t.Loop.Name(), Lasted: Of(t.Lasted), Stack: string(t.Stack),
+		At: time.Now().UTC(), Loop: t.Loop.Name(), Lasted: stats.Of(t.Lasted), Stack: string(t.Stack),
 	})
 }
 

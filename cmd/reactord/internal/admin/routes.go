@@ -15,6 +15,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // route is an endpoint with its handler.
@@ -177,7 +179,7 @@ func (a *API) backends(context.Context, *None) (Backends, error) {
 func (a *API) servers(_ context.Context, q *ServerQuery) (Servers, error) {
 	all := list(a.daemon.Servers())
 	if q.Backend != "" {
-		all = slices.DeleteFunc(all, func(s BackendServer) bool { return s.Backend != q.Backend })
+		all = slices.DeleteFunc(all, func(s stats.Server) bool { return s.Backend != q.Backend })
 		if len(all) == 0 && !a.hasBackend(q.Backend) {
 			return Servers{}, fmt.Errorf("%w: backend %q", ErrNotFound, clip(q.Backend))
 		}
@@ -186,28 +188,28 @@ func (a *API) servers(_ context.Context, q *ServerQuery) (Servers, error) {
 }
 
 func (a *API) hasBackend(name string) bool {
-	return slices.ContainsFunc(a.daemon.Backends(), func(b Backend) bool { return b.Name == name })
+	return slices.ContainsFunc(a.daemon.Backends(), func(b stats.Backend) bool { return b.Name == name })
 }
 
 // server1 is one server.
-func (a *API) server1(_ context.Context, k *ServerKey) (BackendServer, error) {
+func (a *API) server1(_ context.Context, k *ServerKey) (stats.Server, error) {
 	for _, s := range a.daemon.Servers() {
 		if s.Backend == k.Backend && (s.Name == k.Server || s.Address == k.Server) {
 			return s, nil
 		}
 	}
 	if !a.hasBackend(k.Backend) {
-		return BackendServer{}, fmt.Errorf("%w: backend %q", ErrNotFound, clip(k.Backend))
+		return stats.Server{}, fmt.Errorf("%w: backend %q", ErrNotFound, clip(k.Backend))
 	}
-	return BackendServer{}, fmt.Errorf("%w: server %q of backend %s", ErrNotFound, clip(k.Server), k.Backend)
+	return stats.Server{}, fmt.Errorf("%w: server %q of backend %s", ErrNotFound, clip(k.Server), k.Backend)
 }
 
-func (a *API) setServer(ctx context.Context, u *ServerUpdate) (BackendServer, error) {
+func (a *API) setServer(ctx context.Context, u *ServerUpdate) (stats.Server, error) {
 	if u.Body == (ServerChange{}) {
-		return BackendServer{}, problem(http.StatusBadRequest, "the body has nothing to change: set state, weight, or both")
+		return stats.Server{}, problem(http.StatusBadRequest, "the body has nothing to change: set state, weight, or both")
 	}
 	if err := a.daemon.SetServer(ctx, u.Backend, u.Server, u.Body); err != nil {
-		return BackendServer{}, err
+		return stats.Server{}, err
 	}
 	fields := []zap.Field{zap.String("backend", u.Backend), zap.String("server", u.Server)}
 	if u.Body.State != nil {
@@ -220,9 +222,9 @@ func (a *API) setServer(ctx context.Context, u *ServerUpdate) (BackendServer, er
 	return a.server1(ctx, &u.ServerKey)
 }
 
-func (a *API) resetServer(ctx context.Context, k *ServerKey) (BackendServer, error) {
+func (a *API) resetServer(ctx context.Context, k *ServerKey) (stats.Server, error) {
 	if err := a.daemon.ResetServer(ctx, k.Backend, k.Server); err != nil {
-		return BackendServer{}, err
+		return stats.Server{}, err
 	}
 	a.log.Info("admin: server reset", zap.String("backend", k.Backend), zap.String("server", k.Server))
 	return a.server1(ctx, k)
@@ -317,7 +319,7 @@ func (a *API) setLogLevel(ctx context.Context, u *LogLevelUpdate) (LogLevel, err
 	return a.logLevel(ctx, nil)
 }
 
-func (a *API) xds(context.Context, *None) (XDS, error) {
+func (a *API) xds(context.Context, *None) (stats.ControlPlane, error) {
 	x, err := a.daemon.XDS()
 	x.Resources = list(x.Resources)
 	return x, err

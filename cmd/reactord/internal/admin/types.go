@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/netip"
 	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // The values that the API and [Client] exchange, as JSON. The tag doc describes a field, enum lists its values, and min
@@ -11,15 +13,7 @@ import (
 // sizes are bytes.
 
 // Seconds is a duration in seconds.
-type Seconds float64
-
-// Of is d in seconds, to the millisecond.
-func Of(d time.Duration) Seconds {
-	return Seconds(float64(d.Round(time.Millisecond)) / float64(time.Second))
-}
-
-// Duration is s as a duration.
-func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
+type Seconds = stats.Seconds
 
 // None is the input of endpoints that have none.
 type None struct{}
@@ -33,23 +27,23 @@ const (
 
 // Status is the state of the daemon.
 type Status struct {
-	Version     string     `json:"version" doc:"The version of reactord."`
-	Revision    string     `json:"revision" doc:"The revision of its source."`
-	PID         int        `json:"pid"`
-	Started     time.Time  `json:"started"`
-	Uptime      Seconds    `json:"uptime_seconds"`
-	Phase       string     `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"unready: it drains soon, and still accepts."`
-	Ring        string     `json:"ring" doc:"The kernel interface: io_uring or epoll."`
-	RingReason  string     `json:"ring_reason,omitempty" doc:"Why it is epoll although io_uring was preferred."`
-	Loops       int        `json:"loops" doc:"The number of I/O threads."`
-	Plan        uint64     `json:"plan" doc:"The revision of the plan in force."`
-	Connections int        `json:"connections" doc:"Open connections of clients."`
-	Limit       int        `json:"limit" doc:"How many may be open: the limit on open files, or max_connections."`
-	IdleTimeout float64    `json:"idle_timeout_ratio" doc:"The part of the idle timeouts that is in force: below 1 while memory is short."`
-	LogLevel    string     `json:"log_level"`
-	AccessLog   *AccessLog `json:"access_log,omitempty" doc:"What became of the lines of the access log, if there is one."`
-	LastReload  *Reload    `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
-	Drain       *Drain     `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
+	Version     string           `json:"version" doc:"The version of reactord."`
+	Revision    string           `json:"revision" doc:"The revision of its source."`
+	PID         int              `json:"pid"`
+	Started     time.Time        `json:"started"`
+	Uptime      Seconds          `json:"uptime_seconds"`
+	Phase       string           `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"unready: it drains soon, and still accepts."`
+	Ring        string           `json:"ring" doc:"The kernel interface: io_uring or epoll."`
+	RingReason  string           `json:"ring_reason,omitempty" doc:"Why it is epoll although io_uring was preferred."`
+	Loops       int              `json:"loops" doc:"The number of I/O threads."`
+	Plan        uint64           `json:"plan" doc:"The revision of the plan in force."`
+	Connections int              `json:"connections" doc:"Open connections of clients."`
+	Limit       int              `json:"limit" doc:"How many may be open: the limit on open files, or max_connections."`
+	IdleTimeout float64          `json:"idle_timeout_ratio" doc:"The part of the idle timeouts that is in force: below 1 while memory is short."`
+	LogLevel    string           `json:"log_level"`
+	AccessLog   *stats.AccessLog `json:"access_log,omitempty" doc:"What became of the lines of the access log, if there is one."`
+	LastReload  *Reload          `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
+	Drain       *Drain           `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
 
 	Predecessors []Predecessor `json:"predecessors,omitempty" doc:"The old processes of upgrades that have connections still, the last one first."`
 }
@@ -63,13 +57,6 @@ type Predecessor struct {
 	Left        Seconds `json:"left_seconds" doc:"In what time it drains (upgrade.timeout), or resets its connections if it drains; 0: it has no limit."`
 	Connections int     `json:"connections" doc:"Its open connections."`
 	Error       string  `json:"error,omitempty" doc:"Why the rest is not known."`
-}
-
-// AccessLog is what became of the lines of the access log.
-type AccessLog struct {
-	Lines   uint64 `json:"lines" doc:"Written so far."`
-	Dropped uint64 `json:"dropped" doc:"Those for which the file was too slow."`
-	Errors  uint64 `json:"errors" doc:"Of writing."`
 }
 
 // Plan is the plan in force.
@@ -127,126 +114,19 @@ type PlanServer struct {
 	Origin         string `json:"origin" doc:"Where the server comes from: FILE:LINE:COLUMN, or the source of discovery."`
 }
 
-// Listener is an address on which connections are accepted.
-type Listener struct {
-	Name          string        `json:"name"`
-	Address       string        `json:"address" doc:"Where it listens: IP:PORT, udp://IP:PORT or unix://PATH."`
-	Backend       string        `json:"backend"`
-	Routes        int           `json:"routes,omitempty" doc:"How many routes lead elsewhere, or otherwise."`
-	Connections   int64         `json:"connections" doc:"Open connections."`
-	Limit         int           `json:"limit" doc:"How many may be open."`
-	Accepted      uint64        `json:"accepted" doc:"Connections so far."`
-	Pauses        uint64        `json:"pauses" doc:"How often accepting stopped because of the limit."`
-	ReceivedBytes uint64        `json:"received_bytes" doc:"From clients."`
-	SentBytes     uint64        `json:"sent_bytes" doc:"To clients."`
-	Rejected      []Count       `json:"rejected,omitempty" doc:"Connections that were reset because of a limit, by reason."`
-	AcceptErrors  []Count       `json:"accept_errors,omitempty" doc:"Errors of accepting, by reason."`
-	Ended         []EndCount    `json:"ended,omitempty" doc:"Connections that have ended, by what ended them and in which phase."`
-	Handshakes    []Handshakes  `json:"handshakes,omitempty" doc:"TLS handshakes with clients."`
-	Certificates  []Certificate `json:"certificates,omitempty" doc:"Those that clients are shown."`
-
-	ReceivedDatagrams uint64  `json:"received_datagrams,omitempty" doc:"Of UDP: those from clients that were passed on."`
-	SentDatagrams     uint64  `json:"sent_datagrams,omitempty" doc:"Of UDP: those to clients."`
-	DroppedDatagrams  []Count `json:"dropped_datagrams,omitempty" doc:"Of UDP: those that were not passed on, by reason."`
-}
-
-// Handshakes is how many TLS handshakes had one result. What never happened is not listed.
-type Handshakes struct {
-	Version string `json:"version" doc:"Of TLS, as 1.3; none: the sides have agreed on none."`
-	Result  string `json:"result" doc:"As in the metrics: full, resumed, failed or timeout."`
-	Count   uint64 `json:"count"`
-}
-
-// Certificate is a certificate of a listener.
-type Certificate struct {
-	Name    string    `json:"name" doc:"The first name that it is for."`
-	Expires time.Time `json:"expires"`
-}
-
-// Count is how often something happened for one reason. What never happened is not listed.
-type Count struct {
-	Reason string `json:"reason"`
-	Count  uint64 `json:"count"`
-}
-
-// EndCount is how many connections ended in one way. What never happened is not listed.
-type EndCount struct {
-	By    string `json:"by" doc:"What ended them, as in the metrics."`
-	Phase string `json:"phase"`
-	Count uint64 `json:"count"`
-}
-
-// Histogram is how long something took.
-type Histogram struct {
-	Bounds []float64 `json:"bounds" doc:"The upper bounds of the buckets, in seconds."`
-	Counts []uint64  `json:"counts" doc:"How many are in each bucket; the last one is for those above all bounds."`
-	Sum    float64   `json:"sum" doc:"Of all durations, in seconds."`
-}
-
 // Listeners is all listeners.
 type Listeners struct {
-	Listeners []Listener `json:"listeners"`
-}
-
-// Backend is a group of servers.
-type Backend struct {
-	Name           string       `json:"name"`
-	Policy         string       `json:"policy" doc:"How a server is chosen."`
-	Servers        int          `json:"servers"`
-	Up             int          `json:"up" doc:"How many servers are up."`
-	Panic          bool         `json:"panic" doc:"Whether health is ignored, because too few servers are healthy."`
-	Connections    int          `json:"connections" doc:"Open connections to its servers."`
-	MaxConnections int          `json:"max_connections" doc:"0: no limit."`
-	Queued         int          `json:"queued" doc:"Connections that wait for a server."`
-	QueueSize      int          `json:"queue_size" doc:"How many may wait."`
-	QueueRefused   uint64       `json:"queue_refused" doc:"Connections that were reset because the queue was full."`
-	Total          uint64       `json:"total" doc:"Connections for it so far."`
-	RetriesRefused uint64       `json:"retries_refused" doc:"Retries that the retry budget did not allow."`
-	ConnectTime    *Histogram   `json:"connect_time,omitempty" doc:"How long connecting to its servers took."`
-	Handshakes     []Handshakes `json:"handshakes,omitempty" doc:"TLS handshakes with its servers."`
+	Listeners []stats.Listener `json:"listeners"`
 }
 
 // Backends is all backends.
 type Backends struct {
-	Backends []Backend `json:"backends"`
-}
-
-// BackendServer is a server of a backend.
-type BackendServer struct {
-	Backend        string    `json:"backend"`
-	Name           string    `json:"name"`
-	Address        string    `json:"address"`
-	State          string    `json:"state" enum:"up,ejected,waiting,down,drain,maintenance" doc:"What it is used for; only up has new connections."`
-	Reason         string    `json:"reason,omitempty" doc:"Why it is not up."`
-	Since          time.Time `json:"since" doc:"When the state was entered."`
-	AdminState     string    `json:"admin_state" enum:"up,drain,maintenance" doc:"What its source or an override says, whatever its health."`
-	Weight         int       `json:"weight" min:"0" max:"1000" doc:"Its share of connections, in relation to the others."`
-	WeightPercent  float64   `json:"weight_percent" doc:"The part of the weight in force: less than 100 after it came up, or if its agent says so."`
-	Priority       int       `json:"priority"`
-	Backup         bool      `json:"backup"`
-	Locality       string    `json:"locality,omitempty"`
-	Connections    int       `json:"connections" doc:"Open connections to it."`
-	MaxConnections int       `json:"max_connections" doc:"0: no limit."`
-	Total          uint64    `json:"total" doc:"Connections to it so far."`
-	Failures       uint64    `json:"failures" doc:"Connects to it that have failed so far."`
-	Retries        uint64    `json:"retries" doc:"Connections that failed over from it to the next server."`
-	Ejections      uint64    `json:"ejections" doc:"How often it was ejected."`
-	Check          *Check    `json:"check,omitempty" doc:"The last health check, if there was one."`
-	Overridden     bool      `json:"overridden" doc:"Whether an override of this API is in force."`
-	Origin         string    `json:"origin" doc:"Where the server comes from."`
-}
-
-// Check is a health check.
-type Check struct {
-	Ended time.Time `json:"ended"`
-	Took  Seconds   `json:"took_seconds"`
-	OK    bool      `json:"ok"`
-	Error string    `json:"error,omitempty" doc:"Why it has failed."`
+	Backends []stats.Backend `json:"backends"`
 }
 
 // Servers is servers of backends.
 type Servers struct {
-	Servers []BackendServer `json:"servers"`
+	Servers []stats.Server `json:"servers"`
 }
 
 // ServerQuery chooses servers.
@@ -443,36 +323,6 @@ type Discovery struct {
 	Sources []Source `json:"sources"`
 }
 
-// XDS is what is known of the control plane.
-type XDS struct {
-	Server      string     `json:"server" doc:"The one that is connected, or was tried last."`
-	Connected   bool       `json:"connected"`
-	Since       *time.Time `json:"since,omitempty" doc:"Since when it is connected, or is not."`
-	LastError   string     `json:"last_error,omitempty" doc:"Why there is no stream. Empty if there is one."`
-	LastFailure *time.Time `json:"last_failure,omitempty"`
-	Node        string     `json:"node" doc:"The id by which this process is known to it."`
-	Cluster     string     `json:"cluster,omitempty"`
-	Zone        string     `json:"zone,omitempty"`
-	Heard       *time.Time `json:"heard,omitempty" doc:"When it was heard of last: the age of the configuration counts from it."`
-	Restored    bool       `json:"restored" doc:"The process began with what the process before it, or the file last_good, had."`
-	Reconnects  uint64     `json:"reconnects"`
-	Pushes      uint64     `json:"pushes" doc:"Responses so far."`
-	Changes     uint64     `json:"changes" doc:"Plans that they have changed."`
-
-	Resources []XDSResource `json:"resources"`
-}
-
-// XDSResource is a resource that a control plane has sent, or that was asked for.
-type XDSResource struct {
-	Type    string    `json:"type" doc:"listener, cluster, endpoints or secret."`
-	Name    string    `json:"name"`
-	Version string    `json:"version,omitempty" doc:"What the control plane calls what it has sent last."`
-	State   string    `json:"state" doc:"accepted, warming (it waits for other resources), refused, held back (its removal waits), requested or absent. What was in force before stays in force meanwhile."`
-	Since   time.Time `json:"since"`
-	InForce bool      `json:"in_force" doc:"The plan has what it says, or what it said before."`
-	Problem string    `json:"problem,omitempty" doc:"Why it is not accepted, or a remark on what is."`
-}
-
 // SnapshotQuery is what a snapshot has beside the counters.
 type SnapshotQuery struct {
 	After int `query:"after" doc:"Only events after the one with this number. Default: all that are remembered."`
@@ -480,12 +330,12 @@ type SnapshotQuery struct {
 
 // Snapshot is all counters of the daemon, and what happened last.
 type Snapshot struct {
-	Status    Status          `json:"status"`
-	Loops     []Loop          `json:"loops"`
-	Listeners []Listener      `json:"listeners"`
-	Backends  []Backend       `json:"backends"`
-	Servers   []BackendServer `json:"servers"`
-	Events    []Event         `json:"events" doc:"In order. The last 256 are remembered."`
+	Status    Status           `json:"status"`
+	Loops     []Loop           `json:"loops"`
+	Listeners []stats.Listener `json:"listeners"`
+	Backends  []stats.Backend  `json:"backends"`
+	Servers   []stats.Server   `json:"servers"`
+	Events    []Event          `json:"events" doc:"In order. The last 256 are remembered."`
 }
 
 // Event is a line of the log: something that happened to the daemon, not to one connection.

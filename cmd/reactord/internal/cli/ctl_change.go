@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 type ctlServer struct {
@@ -55,7 +56,7 @@ func (s ctlServerReset) Run(c *ctl) error {
 		c.client.Close()
 		return err
 	}
-	return call(c, admin.ResetServer, key, func(w *bufio.Writer, s *admin.BackendServer) {
+	return call(c, admin.ResetServer, key, func(w *bufio.Writer, s *stats.Server) {
 		if !before.Overridden {
 			fmt.Fprintln(w, "the server has no override: nothing has changed")
 		}
@@ -63,8 +64,8 @@ func (s ctlServerReset) Run(c *ctl) error {
 	})
 }
 
-func (c *ctl) server(w *bufio.Writer, s *admin.BackendServer) {
-	c.servers(w, []admin.BackendServer{*s})
+func (c *ctl) server(w *bufio.Writer, s *stats.Server) {
+	c.servers(w, []stats.Server{*s})
 }
 
 type ctlClose struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 type ctlStatus struct{}
@@ -111,7 +112,7 @@ func (ctlListeners) Run(c *ctl) error {
 			">PAUSES", ">RECEIVED", ">SENT")
 		for _, l := range all.Listeners {
 			t.add(l.Name, l.Address, leadsTo(l.Backend, l.Routes), l.Connections, limited(l.Limit), l.Accepted,
-				sum(l.Rejected), l.Pauses, humanBytes(l.ReceivedBytes), humanBytes(l.SentBytes))
+				stats.Sum(l.Rejected), l.Pauses, humanBytes(l.ReceivedBytes), humanBytes(l.SentBytes))
 		}
 		c.table(w, t)
 	})
@@ -126,14 +127,6 @@ func leadsTo(backend string, routes int) string {
 		return fmt.Sprintf("by %d routes", routes)
 	}
 	return fmt.Sprintf("%s, %d routes", backend, routes)
-}
-
-// sum adds up how often something happened, whatever the reason.
-func sum(counts []admin.Count) (n uint64) {
-	for _, c := range counts {
-		n += c.Count
-	}
-	return n
 }
 
 type ctlBackends struct{}
@@ -163,7 +156,7 @@ func (s ctlServers) Run(c *ctl) error {
 }
 
 // servers prints servers. The weight is what the plan says, with the part of it that is in force if that is less.
-func (c *ctl) servers(w io.Writer, all []admin.BackendServer) {
+func (c *ctl) servers(w io.Writer, all []stats.Server) {
 	t := newTable("BACKEND", "SERVER", "ADDRESS", "STATE", ">FOR", ">WEIGHT", ">CONNECTIONS", ">LIMIT", ">TOTAL",
 		">FAILURES", "OVERRIDE", "REASON")
 	for _, s := range all {
@@ -319,7 +312,7 @@ type ctlXDS struct{}
 
 // Run shows the control plane.
 func (ctlXDS) Run(c *ctl) error {
-	return call(c, admin.GetXDS, admin.None{}, func(w *bufio.Writer, x *admin.XDS) {
+	return call(c, admin.GetXDS, admin.None{}, func(w *bufio.Writer, x *stats.ControlPlane) {
 		line := func(name, format string, args ...any) {
 			fmt.Fprintf(w, "%-12s %s\n", name, plain(fmt.Sprintf(format, args...)))
 		}
@@ -327,16 +320,16 @@ func (ctlXDS) Run(c *ctl) error {
 		if x.Connected {
 			state = "connected"
 		}
-		if x.Since != nil {
-			state += " for " + ago(*x.Since)
+		if !x.Since.IsZero() {
+			state += " for " + ago(x.Since)
 		}
 		line("server", "%s, %s", x.Server, state)
 		if x.LastError != "" {
 			line("last error", "%s", x.LastError)
 		}
 		line("node", "%s", x.Node)
-		if x.Heard != nil {
-			line("heard", "%s ago", ago(*x.Heard))
+		if !x.Heard.IsZero() {
+			line("heard", "%s ago", ago(x.Heard))
 		}
 		line("pushes", "%d, %d of them changed the plan", x.Pushes, x.Changes)
 		fmt.Fprintln(w)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // table is lines of cells, for people: columns are aligned, numbers to the right.
@@ -144,7 +145,7 @@ func humanTime(s admin.Seconds) string {
 }
 
 // ago formats how long ago a time was.
-func ago(t time.Time) string { return humanTime(admin.Of(max(time.Since(t), 0))) }
+func ago(t time.Time) string { return humanTime(stats.Of(max(time.Since(t), 0))) }
 
 // limited formats a limit, of which 0 is none.
 func limited(n int) string {

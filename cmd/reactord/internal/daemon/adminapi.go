@@ -5,20 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
-	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -56,19 +55,18 @@ var _ admin.Daemon = (*adminDaemon)(nil)
 
 // Status is the state of the process.
 func (d *adminDaemon) Status() admin.Status {
-	b, loops := proxymetrics.ReadBuild(), d.proxy.Loops()
+	b, loops := collector.ReadBuild(), d.proxy.Loops()
 	choice := loops[0].RingChoice()
 	s := admin.Status{
 		Version: b.Version, Revision: b.Revision, PID: os.Getpid(), Started: d.lifecycle.began.UTC(),
-		Uptime: admin.Of(time.Since(d.lifecycle.began)), Phase: d.lifecycle.phase().String(),
+		Uptime: stats.Of(time.Since(d.lifecycle.began)), Phase: d.lifecycle.phase().String(),
 		Ring: string(choice.Kind), RingReason: choice.Reason, Loops: len(loops), Plan: d.planner.Plan().Revision,
 		LastReload: d.lastReload(),
 	}
-	stats := d.proxy.Stats()
-	s.Limit, s.IdleTimeout = stats.Process.Limit, stats.Process.Patience
-	s.AccessLog = (*admin.AccessLog)(stats.AccessLog)
-	for _, l := range stats.Listeners {
-		s.Connections += int(l.Current)
+	all := d.proxy.Stats()
+	s.Limit, s.IdleTimeout, s.AccessLog = all.Process.Limit, all.Process.IdleTimeoutRatio, all.AccessLog
+	for i := range all.Listeners {
+		s.Connections += int(all.Listeners[i].Connections)
 	}
 	s.Predecessors = d.predecessors.statuses()
 	open := s.Connections
@@ -137,135 +135,24 @@ func (d *adminDaemon) Plan() admin.Plan {
 	return out
 }
 
-// Listeners is the listeners of the plan that the proxy has in force.
-func (d *adminDaemon) Listeners() (all []admin.Listener) {
-	stats, addresses := d.proxy.Stats().Listeners, d.proxy.Places()
-	planned := map[string]*plan.Listener{}
-	inForce := d.proxy.Plan()
-	for i := range inForce.Listeners {
-		planned[inForce.Listeners[i].Name] = &inForce.Listeners[i]
+// Listeners reads the listeners of the plan that the proxy has in force.
+func (d *adminDaemon) Listeners() []stats.Listener { return d.proxy.Stats().Listeners }
+
+// Backends reads the backends of the plan in force.
+func (d *adminDaemon) Backends() []stats.Backend { return d.proxy.Stats().Backends }
+
+// Servers reads the servers of the plan in force.
+func (d *adminDaemon) Servers() []stats.Server {
+	type server struct{ backend, address string }
+	overridden := map[server]bool{}
+	for key, o := range d.planner.Status().Overrides {
+		overridden[server{key.Backend, key.Address.String()}] = !o.IsZero()
 	}
-	for i, s := range stats {
-		l := admin.Listener{
-			Name: s.Name, Connections: s.Current, Limit: s.Limit, Accepted: s.Accepted,
-			Pauses: s.Pauses, ReceivedBytes: s.ReceivedBytes, SentBytes: s.SentBytes,
-			Rejected: counts(s.Rejected), AcceptErrors: counts(s.AcceptErrors), Ended: endCounts(s.Closed),
-			Handshakes: handshakes(s.Handshakes), Certificates: certificates(s.Certificates),
-			ReceivedDatagrams: s.ReceivedDatagrams, SentDatagrams: s.SentDatagrams,
-			DroppedDatagrams: counts(s.DroppedDatagrams),
-		}
-		if p := planned[s.Name]; p != nil {
-			l.Backend, l.Routes = p.Backend, len(p.Routes)
-		}
-		if i < len(addresses) {
-			l.Address = addresses[i]
-		}
-		all = append(all, l)
+	all := d.proxy.Stats().Servers
+	for i := range all {
+		all[i].Overridden = overridden[server{all[i].Backend, all[i].Address}]
 	}
 	return all
-}
-
-// counts is what has happened at least once.
-func counts(of []proxymetrics.Count) (all []admin.Count) {
-	for _, c := range of {
-		if c.N > 0 {
-			all = append(all, admin.Count{Reason: c.Reason, Count: c.N})
-		}
-	}
-	return all
-}
-
-func endCounts(of []proxymetrics.EndCount) (all []admin.EndCount) {
-	for _, e := range of {
-		if e.N > 0 {
-			all = append(all, admin.EndCount{By: e.By, Phase: e.Phase, Count: e.N})
-		}
-	}
-	return all
-}
-
-func handshakes(of []proxymetrics.Handshakes) (all []admin.Handshakes) {
-	for _, h := range of {
-		if h.N > 0 {
-			all = append(all, admin.Handshakes{Version: h.Version, Result: h.Result, Count: h.N})
-		}
-	}
-	return all
-}
-
-func certificates(of []proxymetrics.Certificate) (all []admin.Certificate) {
-	for _, c := range of {
-		all = append(all, admin.Certificate{Name: c.Name, Expires: time.Unix(int64(c.Expires), 0).UTC()})
-	}
-	return all
-}
-
-// Backends is the backends of the plan in force.
-func (d *adminDaemon) Backends() (all []admin.Backend) {
-	counted := map[string]*proxymetrics.BackendStats{}
-	stats := d.proxy.Stats().Backends
-	for i := range stats {
-		counted[stats[i].Name] = &stats[i]
-	}
-	for _, b := range d.proxy.Backends() {
-		out := admin.Backend{
-			Name: b.Name, Servers: len(b.Servers), Panic: b.Panic, Connections: b.Connections, MaxConnections: b.Limit,
-			Policy: b.Settings.Balance.Policy, QueueSize: b.Settings.Queue.Size,
-		}
-		if s := counted[b.Name]; s != nil {
-			out.Queued, out.QueueRefused = int(s.Waiting), s.QueueRefused
-			out.Total, out.RetriesRefused = s.Connections, s.RetriesRefused
-			out.Handshakes = handshakes(s.Handshakes)
-			out.ConnectTime = &admin.Histogram{}
-			out.ConnectTime.Bounds, out.ConnectTime.Counts, out.ConnectTime.Sum = s.ConnectTime.Classic()
-		}
-		for _, s := range b.Servers {
-			if s.State == upstream.Up {
-				out.Up++
-			}
-		}
-		all = append(all, out)
-	}
-	return all
-}
-
-// Servers is the servers of the plan in force.
-func (d *adminDaemon) Servers() (all []admin.BackendServer) {
-	overrides := d.planner.Status().Overrides
-	p := d.planner.Plan()
-	for _, b := range d.proxy.Backends() {
-		planned := map[netip.AddrPort]*plan.Server{}
-		if in := p.Backend(b.Name); in != nil {
-			for i := range in.Servers {
-				planned[in.Servers[i].Address] = &in.Servers[i]
-			}
-		}
-		for _, s := range b.Servers {
-			out := admin.BackendServer{
-				Backend: b.Name, Name: s.Name, Address: s.Address.String(), State: s.State.String(), Reason: s.Reason,
-				Since: s.Since.UTC(), AdminState: plan.Up.String(), Weight: s.Weight, WeightPercent: s.Percent,
-				Connections: s.Connections, MaxConnections: s.Limit, Total: s.Total, Failures: s.Failures,
-				Retries: s.Retries, Ejections: s.Ejections, Origin: s.Origin, Check: checkOf(s.Check),
-				Overridden: !overrides[plan.ServerKey{Backend: b.Name, Address: s.Address}].IsZero(),
-			}
-			if in := planned[s.Address]; in != nil {
-				out.AdminState, out.Priority, out.Backup, out.Locality = in.State.String(), in.Priority, in.Backup, in.Locality
-			}
-			all = append(all, out)
-		}
-	}
-	return all
-}
-
-func checkOf(c *upstream.CheckStatus) *admin.Check {
-	if c == nil {
-		return nil
-	}
-	out := &admin.Check{Ended: c.Ended.UTC(), Took: admin.Of(c.Took), OK: c.Err == nil}
-	if c.Err != nil {
-		out.Error = c.Err.Error()
-	}
-	return out
 }
 
 // Discovery is the sources of the plan in force.
@@ -390,33 +277,14 @@ func (d *adminDaemon) ReopenAccessLog() { d.do.reopenAccessLog() }
 // Upgrade starts the program anew.
 func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.do.upgrade(ctx) }
 
-// XDS is what is known of the control plane.
-func (d *adminDaemon) XDS() (admin.XDS, error) {
+// XDS reads the client of the control plane.
+func (d *adminDaemon) XDS() (stats.ControlPlane, error) {
 	client := d.controlPlane.get()
 	if client == nil {
-		return admin.XDS{}, fmt.Errorf("%w: the configuration has no control plane: write xds.servers", admin.ErrNotFound)
+		err := fmt.Errorf("%w: the configuration has no control plane: write xds.servers", admin.ErrNotFound)
+		return stats.ControlPlane{}, err
 	}
-	s := client.Status()
-	x := admin.XDS{
-		Server: s.Server, Connected: s.Connected, Since: known(s.Since),
-		LastError: s.LastError, LastFailure: known(s.ErrorAt),
-		Node: s.Node, Cluster: s.Cluster, Zone: s.Zone, Heard: known(s.Heard), Restored: s.Restored,
-		Reconnects: s.Reconnects, Pushes: s.Pushes, Changes: s.Changes,
-	}
-	for _, r := range client.Resources() {
-		x.Resources = append(x.Resources, admin.XDSResource{
-			Type: r.Type, Name: r.Name, Version: r.Version, State: r.State.String(), Since: r.Since.UTC(), Problem: r.Problem,
-			InForce: r.InForce,
-		})
-	}
+	x := client.Status()
+	x.Resources = client.Resources()
 	return x, nil
-}
-
-// known is a time, or nil if there was none.
-func known(at time.Time) *time.Time {
-	if at.IsZero() {
-		return nil
-	}
-	at = at.UTC()
-	return &at
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // Connections returns a page of connections: the newest of this process first, then those of the process before it, and
@@ -144,7 +145,7 @@ func (d *adminDaemon) filter(f *admin.Filter) proxy.Filter {
 func describe(c *proxy.Connection) admin.Connection {
 	out := admin.Connection{
 		ID: strconv.FormatUint(c.ID, 10), Listener: c.Listener, Backend: c.Backend, Server: c.Server, State: c.Phase,
-		Age: admin.Of(c.Age), Idle: admin.Of(c.Idle), ReceivedBytes: c.FromClient, SentBytes: c.FromServer,
+		Age: stats.Of(c.Age), Idle: stats.Of(c.Idle), ReceivedBytes: c.FromClient, SentBytes: c.FromServer,
 	}
 	if c.Client.IsValid() || c.ClientName == "unix" {
 		out.Client = c.ClientName

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"go.uber.org/zap"
 )
@@ -164,20 +164,12 @@ func (c *controlPlane) follow() {
 }
 
 // stats returns a reading of the client, and whether there is one.
-func (c *controlPlane) stats() (x proxymetrics.XDS, ok bool) {
+func (c *controlPlane) stats() (x stats.ControlPlane, ok bool) {
 	client := c.get()
 	if client == nil {
 		return x, false
 	}
-	s := client.Status()
-	x = proxymetrics.XDS{
-		Connected: s.Connected, Restored: s.Restored, Heard: s.Heard, Failed: s.ErrorAt, Reconnects: s.Reconnects,
-		Changes: s.Changes,
-	}
-	for _, t := range s.Types {
-		x.Types = append(x.Types, proxymetrics.XDSType(t))
-	}
-	return x, true
+	return client.Status(), true
 }
 
 // handed returns what the client passes to the next process, or nil.

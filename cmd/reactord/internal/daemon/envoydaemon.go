@@ -8,6 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy/dropin"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 )
 
@@ -49,17 +50,15 @@ func (e *envoyDaemon) Loops() int { return len(e.proxy().Loops()) }
 
 // Listeners returns a reading of the listeners in force.
 func (e *envoyDaemon) Listeners() []envoy.Listener {
-	p := e.proxy()
-	stats, places := p.Stats().Listeners, p.Places()
-	all := make([]envoy.Listener, min(len(stats), len(places))) // a listener may have come meanwhile
-	for i := range all {
-		all[i] = envoy.Listener{Place: places[i], Current: stats[i].Current, Accepted: stats[i].Accepted}
+	var all []envoy.Listener
+	for _, l := range e.proxy().Stats().Listeners {
+		all = append(all, envoy.Listener{Place: l.Address, Current: l.Connections, Accepted: l.Accepted})
 	}
 	return all
 }
 
 // ControlPlane returns a reading of the client of the control plane, if there is one.
-func (e *envoyDaemon) ControlPlane() (s xds.Status, ok bool) {
+func (e *envoyDaemon) ControlPlane() (s stats.ControlPlane, ok bool) {
 	client := e.client()
 	if client == nil {
 		return s, false

@@ -10,6 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"go.uber.org/zap"
 )
 
@@ -187,12 +188,12 @@ func (l *lifecycle) drain(c config.Drain, connections int) *admin.Drain {
 	}
 	elapsed := time.Since(*since)
 	d := &admin.Drain{
-		Phase: l.phase().String(), Held: l.held.Load(), Elapsed: admin.Of(elapsed), Connections: connections,
+		Phase: l.phase().String(), Held: l.held.Load(), Elapsed: stats.Of(elapsed), Connections: connections,
 	}
 	if at := l.drainsAt.Load(); at != nil {
-		d.Left = admin.Of(max(time.Until(*at), 0))
+		d.Left = stats.Of(max(time.Until(*at), 0))
 	} else if !d.Held && !l.replaced.Load() {
-		d.Left = admin.Of(max(c.Delay+c.Timeout-elapsed, 0))
+		d.Left = stats.Of(max(c.Delay+c.Timeout-elapsed, 0))
 	}
 	return d
 }

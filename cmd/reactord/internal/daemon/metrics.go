@@ -3,14 +3,15 @@ package daemon
 import (
 	"net/http"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"github.com/reactord/reactord/metrics"
 )
 
 // stats returns a reading of the proxy. A drain shows from its beginning, which the proxy sees only after the delay.
-func (d *daemon) stats() proxymetrics.Stats {
+func (d *daemon) stats() stats.All {
 	s := d.proxy.Stats()
 	if s.Process != nil && d.lifecycle.drainBegan.Load() != nil {
 		s.Process.Draining = true
@@ -22,17 +23,12 @@ func (d *daemon) stats() proxymetrics.Stats {
 }
 
 // reloads returns the counters of reloads.
-func (d *daemon) reloads() proxymetrics.Reloads {
-	r := d.planner.Status().Reloads
-	return proxymetrics.Reloads{
-		Succeeded: r.Succeeded, Failed: r.Failed, LastSuccessful: r.LastSuccessful, LastSuccess: r.LastSuccess,
-	}
-}
+func (d *daemon) reloads() plan.Reloads { return d.planner.Status().Reloads }
 
-// processStats returns a reading of the process.
-func (d *daemon) processStats() proxymetrics.Process {
+// reading returns a reading of the daemon around the proxy.
+func (d *daemon) reading() stats.Daemon {
 	s, keys := d.planner.Status(), d.tickets.Keys()
-	p := proxymetrics.Process{
+	p := stats.Daemon{
 		States: phases[:], State: d.lifecycle.phase().String(), PlanRevision: s.Revision, Overrides: len(s.Overrides),
 		LogDropped: d.log.Dropped(), TicketKeys: len(keys), TicketKeyAt: keys[0].Made,
 	}
@@ -43,7 +39,7 @@ func (d *daemon) processStats() proxymetrics.Process {
 }
 
 // discoveryStats returns a reading of the sources of servers that run.
-func (d *daemon) discoveryStats() []proxymetrics.Discovery {
+func (d *daemon) discoveryStats() []collector.Discovery {
 	planned := map[plan.Source]plan.SourceStatus{}
 	for _, s := range d.planner.Status().Discovered {
 		planned[s.Source] = s
@@ -54,14 +50,14 @@ func (d *daemon) discoveryStats() []proxymetrics.Discovery {
 // metricsHandler returns the page of the metrics.
 func (d *daemon) metricsHandler() http.Handler {
 	return metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
-		proxymetrics.NewCollector(d.stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
-		proxymetrics.NewDiscovery(d.discoveryStats), proxymetrics.NewProcess(d.processStats),
-		proxymetrics.NewXDS(d.controlPlane.stats, xds.States()), proxymetrics.NewListenQueues(),
-		proxymetrics.NewPredecessors(d.predecessorStats))
+		collector.NewCollector(d.stats), collector.NewBuildInfo(), collector.NewReloads(d.reloads),
+		collector.NewDiscovery(d.discoveryStats), collector.NewDaemon(d.reading),
+		collector.NewControlPlane(d.controlPlane.stats, xds.States()), collector.NewListenQueues(),
+		collector.NewPredecessors(d.predecessorStats))
 }
 
 // predecessorStats returns a reading of the old processes.
-func (d *daemon) predecessorStats() proxymetrics.Predecessors {
+func (d *daemon) predecessorStats() stats.Predecessors {
 	n, connections, oldest := d.predecessors.stats()
-	return proxymetrics.Predecessors{Processes: n, Connections: connections, Oldest: oldest}
+	return stats.Predecessors{Processes: n, Connections: connections, Oldest: oldest}
 }

@@ -5,10 +5,10 @@ import (
 	"reflect"
 	"sync"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 )
 
 // sources runs the discovery of all backends. Its methods may be called from any goroutine.
@@ -110,13 +110,13 @@ func (s *sources) start(key plan.Source, w wanted) {
 func (s *sources) wait() { s.all.Wait() }
 
 // stats is the counters of the sources that run, with what the planner knows of them.
-func (s *sources) stats(planned map[plan.Source]plan.SourceStatus) []proxymetrics.Discovery {
+func (s *sources) stats(planned map[plan.Source]plan.SourceStatus) []collector.Discovery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]proxymetrics.Discovery, 0, len(s.running))
+	all := make([]collector.Discovery, 0, len(s.running))
 	for key, r := range s.running {
 		p, known := planned[key]
-		all = append(all, proxymetrics.Discovery{
+		all = append(all, collector.Discovery{
 			Backend: key.Backend, Source: key.Title(), Stats: r.Stats(), LastFailure: p.LastError,
 			Successful: known && p.Err == nil,
 		})

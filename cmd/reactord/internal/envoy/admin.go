@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy/dropin"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"go.uber.org/zap"
 )
@@ -30,7 +31,7 @@ type Daemon interface {
 	// Listeners returns a reading of the listeners in force.
 	Listeners() []Listener
 	// ControlPlane returns a reading of the client of the control plane, and whether there is one.
-	ControlPlane() (xds.Status, bool)
+	ControlPlane() (stats.ControlPlane, bool)
 	// Withdraw makes the process not ready, Restore undoes that, and Drain makes the process end. They do not wait. who is
 	// who asks, for people.
 	Withdraw(who string) error
@@ -113,7 +114,7 @@ type process struct {
 
 // Info describes the process.
 func (p process) Info() dropin.Info {
-	b := proxymetrics.ReadBuild()
+	b := collector.ReadBuild()
 	i := dropin.Info{
 		Version: b.Revision + "/" + likeEnvoy + "/reactord-" + b.Version + "/RELEASE/reactord",
 		Uptime:  time.Since(p.Started()), Options: map[string]any{},

@@ -588,7 +588,7 @@ func TestAllowAndDeny(t *testing.T) {
 				denied := uint64(0)
 				for _, r := range p.Stats().Listeners[0].Rejected {
 					if r.Reason == "denied" {
-						denied = r.N
+						denied = r.Count
 					}
 				}
 				if (denied == 1) == test.want {

@@ -167,7 +167,7 @@ var provocations = []provocation{
 	{end: endConnectClientReset, servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} },
 		provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
 			c := dialAs(t, p, 0)
-			waitFor(t, "it is accepted", func() bool { return p.Stats().Listeners[0].Current == 1 })
+			waitFor(t, "it is accepted", func() bool { return p.Stats().Listeners[0].Connections == 1 })
 			resetConn(c)
 		}},
 	{end: endConnectTimeout, set: each(func(b *config.Backend) { b.TotalConnectTimeout = soon }),

@@ -26,7 +26,7 @@ func TestFirstByteTimeout(t *testing.T) {
 			t.Errorf("ended after %v", took)
 		}
 		waitFor(t, "the end is counted", func() bool { return endedBy(p, endFirstByte) == 1 })
-		if n := p.Stats().Listeners[0].Current; n != 2 {
+		if n := p.Stats().Listeners[0].Connections; n != 2 {
 			t.Errorf("%d connections are left, want those with a byte", n)
 		}
 	})

@@ -204,7 +204,7 @@ func TestOneBudget(t *testing.T) {
 				expectServed(t, caller(t, p, i))
 			}
 		}
-		if n := p.Stats().Listeners[0].Current; n != int64(len(busy)) {
+		if n := p.Stats().Listeners[0].Connections; n != int64(len(busy)) {
 			t.Errorf("%d connections are served, want %d", n, len(busy))
 		}
 		other := caller(t, p, 1)
@@ -305,7 +305,7 @@ func serveInTurn(t *testing.T, ring reactor.RingKind, limit int) {
 		defer c.Close()
 	}
 	var current int64
-	read := func() int64 { return p.Stats().Listeners[0].Current }
+	read := func() int64 { return p.Stats().Listeners[0].Connections }
 	deadline := time.Now().Add(10 * time.Second)
 	for ; current < int64(limit) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		current = read()

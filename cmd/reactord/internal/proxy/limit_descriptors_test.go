@@ -66,7 +66,7 @@ func TestAcceptedWhileClosing(t *testing.T) {
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n := p.Stats().Listeners[0].Current; n != 0 {
+		if n := p.Stats().Listeners[0].Connections; n != 0 {
 			t.Errorf("%d connections are counted", n)
 		}
 	})
@@ -166,7 +166,7 @@ func connAt(l *intrusive.Links) *conn {
 	return intrusive.Owner[place](l, unsafe.Offsetof(place{}.links)).conn
 }
 
-func failures(p *Proxy) uint64 { return p.Stats().Listeners[0].AcceptErrors[0].N }
+func failures(p *Proxy) uint64 { return p.Stats().Listeners[0].AcceptErrors[0].Count }
 
 // takeFreed takes descriptors as soon as they become free, until it is stopped: sockets of tests before this one may be
 // closed late.

@@ -174,7 +174,7 @@ func limited(t *testing.T, ring reactor.RingKind, set func(*fixture), clients in
 func rejected(p *Proxy, reason string) (n uint64) {
 	for _, c := range p.Stats().Listeners[0].Rejected {
 		if c.Reason == reason {
-			n = c.N
+			n = c.Count
 		}
 	}
 	return n

@@ -186,11 +186,11 @@ func TestNotLogged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := p.Stats().Listeners[at].Current
+			before := p.Stats().Listeners[at].Connections
 			swap(t, c.(*net.TCPConn), s.(*net.TCPConn), bytes)
 			resetConn(c)
 			s.Close()
-			waitFor(t, "it has ended", func() bool { return p.Stats().Listeners[at].Current < before })
+			waitFor(t, "it has ended", func() bool { return p.Stats().Listeners[at].Connections < before })
 		}
 		use(0, 0) // empty
 		use(1, 5) // of a listener that is not logged
@@ -200,7 +200,7 @@ func TestNotLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = c.Close()
-		waitFor(t, "it has ended", func() bool { return p.Stats().Listeners[2].Closed[endOpeningClient].N == 1 })
+		waitFor(t, "it has ended", func() bool { return p.Stats().Listeners[2].Ended[endOpeningClient].Count == 1 })
 		_ = p.Close()
 		text, err := os.ReadFile(path)
 		if want := `{"by":"client","listener":"l"}` + "\n"; string(text) != want || err != nil {

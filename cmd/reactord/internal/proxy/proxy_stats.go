@@ -6,8 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
-	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // The reasons for which errors of accepting are counted.
@@ -33,8 +32,8 @@ type listenerStats struct {
 	acceptErrors [len(acceptReasons)]atomic.Uint64
 	closed       [endCount]atomic.Uint64
 	rejected     [verdictCount]atomic.Uint64
-	duration     proxymetrics.Durations
-	firstByte    proxymetrics.Durations
+	duration     stats.Durations
+	firstByte    stats.Durations
 	handshakes   handshakeStats // with clients
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
@@ -45,32 +44,41 @@ type listenerStats struct {
 }
 
 // Stats reads the proxy's counters. Listeners that are retired have none.
-func (p *Proxy) Stats() proxymetrics.Stats {
-	out := proxymetrics.Stats{Process: &proxymetrics.ProcessStats{
-		Current:          p.Open(),
-		Limit:            int(p.limit.Load()),
-		Draining:         p.DrainPhase() != NotDraining,
-		Patience:         float64(p.memory.patience.Load()) / patienceFull,
-		PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
-	}}
-	out.AccessLog = &proxymetrics.AccessLogStats{
-		Lines: p.lines.Lines.Load(), Dropped: p.lines.Dropped.Load(), Errors: p.lines.Errors.Load(),
+func (p *Proxy) Stats() stats.All {
+	out := stats.All{
+		Process: &stats.Process{
+			Connections:      p.Open(),
+			Limit:            int(p.limit.Load()),
+			Draining:         p.DrainPhase() != NotDraining,
+			IdleTimeoutRatio: float64(p.memory.patience.Load()) / patienceFull,
+			PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
+		},
+		AccessLog: &stats.AccessLog{
+			Lines: p.lines.Lines.Load(), Dropped: p.lines.Dropped.Load(), Errors: p.lines.Errors.Load(),
+		},
 	}
-	out.Backends, out.Servers = p.upstreams.Stats()
-	p.readQueues(out.Backends)
+	for b, servers := range p.upstreams.All() {
+		next := b.Stats(servers)
+		cmp.Or(p.queues.find(b), &noQueue).read(&next)
+		if b.Keys() == nil {
+			next.Handshakes = nil
+		}
+		out.Backends = append(out.Backends, next)
+		for _, s := range servers {
+			out.Servers = append(out.Servers, s.Stats())
+		}
+	}
 	for _, s := range p.table.Load().listeners {
 		out.Listeners = append(out.Listeners, s.read())
 	}
 	return out
 }
 
-// Backends reads the backends and servers of the plan in force, for people. It may be called from any goroutine.
-func (p *Proxy) Backends() []upstream.BackendStatus { return p.upstreams.Status() }
-
-func (s *sharedListener) read() proxymetrics.ListenerStats {
+func (s *sharedListener) read() stats.Listener {
 	settings := s.settings.Load()
 	out := s.stats.read(settings.Name)
-	out.Network = cmp.Or(s.key.Network, "tcp")
+	out.Address, out.Network = s.place(), cmp.Or(s.key.Network, "tcp")
+	out.Backend, out.Routes = settings.Backend, len(settings.Routes)
 	ends := settings.endings
 	if len(ends) == 0 {
 		out.Handshakes = nil
@@ -78,8 +86,8 @@ func (s *sharedListener) read() proxymetrics.ListenerStats {
 	for _, of := range ends {
 		first := len(out.Certificates)
 		for _, e := range of.keys.Expiries() {
-			out.Certificates = append(out.Certificates, proxymetrics.Certificate{
-				Index: first + e.Index, Name: e.Name, Expires: float64(e.At.Unix()),
+			out.Certificates = append(out.Certificates, stats.Certificate{
+				Index: first + e.Index, Name: e.Name, Expires: e.At.UTC(),
 			})
 		}
 	}
@@ -91,12 +99,12 @@ func (s *sharedListener) read() proxymetrics.ListenerStats {
 	return out
 }
 
-func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
-	out := proxymetrics.ListenerStats{
+func (l *listenerStats) read(name string) stats.Listener {
+	out := stats.Listener{
 		Name:             name,
-		Accepted:         l.accepted.Load(),
-		Current:          l.current.Load(),
+		Connections:      l.current.Load(),
 		Limit:            int(l.limit.Load()),
+		Accepted:         l.accepted.Load(),
 		Pauses:           l.pauses.Load(),
 		PausedSeconds:    float64(l.paused.Load()) / 1e9,
 		ThrottledSeconds: float64(l.throttled.Load()) / 1e9,
@@ -108,16 +116,15 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 	}
 	l.udpStats.read(&out)
 	for i, reason := range acceptReasons {
-		out.AcceptErrors = append(out.AcceptErrors, proxymetrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})
+		out.AcceptErrors = append(out.AcceptErrors, stats.Count{Reason: reason, Count: l.acceptErrors[i].Load()})
 	}
 	for v, reason := range rejections {
 		if reason != "" {
-			out.Rejected = append(out.Rejected, proxymetrics.Count{Reason: reason, N: l.rejected[v].Load()})
+			out.Rejected = append(out.Rejected, stats.Count{Reason: reason, Count: l.rejected[v].Load()})
 		}
 	}
 	for i, e := range ends {
-		end := proxymetrics.End{By: e.By, Phase: e.Phase}
-		out.Closed = append(out.Closed, proxymetrics.EndCount{End: end, N: l.closed[i].Load()})
+		out.Ended = append(out.Ended, stats.EndCount{By: e.By, Phase: e.Phase, Count: l.closed[i].Load()})
 	}
 	return out
 }

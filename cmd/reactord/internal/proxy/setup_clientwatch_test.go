@@ -30,14 +30,14 @@ func TestClientGoesBeforeItHasAServer(t *testing.T) {
 				for range clients {
 					leave = append(leave, dialAs(t, p, 1))
 				}
-				waitFor(t, "all are accepted", func() bool { return p.Stats().Listeners[0].Current == clients+half })
+				waitFor(t, "all are accepted", func() bool { return p.Stats().Listeners[0].Connections == clients+half })
 				for _, c := range leave {
 					_ = c.SetLinger(0)
 					c.Close()
 				}
 				waitFor(t, "the ends are counted", func() bool { return endedBy(p, endConnectClientReset) == clients })
-				waitFor(t, "the connections are gone", func() bool { return p.Stats().Servers[0].Current == half })
-				if n := p.Stats().Listeners[0].Current; n != half {
+				waitFor(t, "the connections are gone", func() bool { return p.Stats().Servers[0].Connections == half })
+				if n := p.Stats().Listeners[0].Connections; n != half {
 					t.Errorf("%d connections are left, want %d", n, half)
 				}
 			})

@@ -78,9 +78,9 @@ func TestConnectTimeout(t *testing.T) {
 		}
 		failures, retries := uint64(0), uint64(0)
 		for _, s := range p.Stats().Servers {
-			for _, f := range s.Failures {
+			for _, f := range s.FailuresByReason {
 				if f.Reason == "timeout" {
-					failures += f.N
+					failures += f.Count
 				}
 			}
 			retries += s.Retries
@@ -106,8 +106,8 @@ func TestTotalConnectTimeout(t *testing.T) {
 		waitFor(t, "the end is counted", func() bool { return endedBy(p, endConnectTimeout) == 1 })
 		failures := uint64(0)
 		for _, s := range p.Stats().Servers {
-			for _, f := range s.Failures {
-				failures += f.N
+			for _, f := range s.FailuresByReason {
+				failures += f.Count
 			}
 		}
 		if failures != 1 {
@@ -128,7 +128,7 @@ func TestRetryBudgetIsKept(t *testing.T) {
 				c.Close()
 			}
 		}
-		waitFor(t, "all have ended", func() bool { return p.Stats().Listeners[0].Current == 0 })
+		waitFor(t, "all have ended", func() bool { return p.Stats().Listeners[0].Connections == 0 })
 		if n := endedBy(p, endRetryBudget); n < 30 || n > 50 {
 			t.Errorf("%d connections had no retry, want nearly 50", n)
 		}
@@ -158,9 +158,9 @@ func TestSourceAddresses(t *testing.T) {
 		if a, b := from[sources[0]], from[sources[2]]; a+b != clients || a < clients/4 || b < clients/4 {
 			t.Errorf("connections from %v", from)
 		}
-		for _, f := range p.Stats().Servers[0].Failures {
-			if (f.Reason == "addrnotavail") != (f.N > 0) {
-				t.Errorf("%d failures: %s", f.N, f.Reason)
+		for _, f := range p.Stats().Servers[0].FailuresByReason {
+			if (f.Reason == "addrnotavail") != (f.Count > 0) {
+				t.Errorf("%d failures: %s", f.Count, f.Reason)
 			}
 		}
 	})
@@ -177,14 +177,14 @@ func TestNoLocalPort(t *testing.T) {
 		for range clients {
 			expectRefusal(t, p)
 		}
-		waitFor(t, "all have ended", func() bool { return p.Stats().Listeners[0].Current == 0 })
+		waitFor(t, "all have ended", func() bool { return p.Stats().Listeners[0].Connections == 0 })
 		if n := endedBy(p, endNoServer) + endedBy(p, endLocal); n != clients {
 			t.Errorf("%d connections had no port", n)
 		}
 		attempts := uint64(0)
 		for _, s := range p.Stats().Servers {
-			for _, f := range s.Failures {
-				attempts += f.N
+			for _, f := range s.FailuresByReason {
+				attempts += f.Count
 			}
 		}
 		if attempts > 4*clients {
@@ -215,8 +215,8 @@ func TestKilledServer(t *testing.T) {
 			waitFor(t, "the server that fails is ejected", func() bool {
 				for _, s := range p.Stats().Servers {
 					failed := uint64(0)
-					for _, f := range s.Failures {
-						failed += f.N
+					for _, f := range s.FailuresByReason {
+						failed += f.Count
 					}
 					if failed >= 5 && s.Ejections == 0 {
 						return false

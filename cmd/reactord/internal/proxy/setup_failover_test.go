@@ -142,7 +142,7 @@ func TestEveryServerIsTriedOnce(t *testing.T) {
 		}
 		wg.Wait()
 		for _, s := range p.Stats().Servers {
-			if n := s.Failures[0].N; n != connections {
+			if n := s.FailuresByReason[0].Count; n != connections {
 				t.Errorf("server %s was tried %d times by %d connections", s.Name, n, connections)
 			}
 		}

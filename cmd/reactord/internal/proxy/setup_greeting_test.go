@@ -23,8 +23,8 @@ import (
 	"github.com/pires/go-proxyproto/tlvparse"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -167,8 +167,8 @@ func TestEndsOfGreetings(t *testing.T) {
 				test.serve(s)
 				expectReset(t, c)
 				expectEnd(t, p, test.want)
-				n := p.Stats().Servers[0].Failures
-				if !slices.ContainsFunc(n, func(c proxymetrics.Count) bool { return c.N != 0 }) {
+				n := p.Stats().Servers[0].FailuresByReason
+				if !slices.ContainsFunc(n, func(c stats.Count) bool { return c.Count != 0 }) {
 					t.Errorf("the failure was not counted: %v", n)
 				}
 			})

@@ -81,10 +81,10 @@ func expectEnd(t *testing.T, p *Proxy, why end) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		n := uint64(0)
-		for i, c := range p.Stats().Listeners[0].Closed {
-			n += c.N
+		for i, c := range p.Stats().Listeners[0].Ended {
+			n += c.Count
 			switch {
-			case c.N == 0:
+			case c.Count == 0:
 			case end(i) == why:
 				return
 			default:

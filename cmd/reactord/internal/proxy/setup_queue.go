@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/sender"
@@ -22,10 +22,10 @@ import (
 type queue struct {
 	length  atomic.Int64
 	_       cacheLine
-	rooms   waiters                // loops on which connections wait
-	lanes   []*lane                // by worker; fixed
-	waited  proxymetrics.Durations // time in the queue, whatever came of it
-	refused atomic.Uint64          // connections that found it full
+	rooms   waiters         // loops on which connections wait
+	lanes   []*lane         // by worker; fixed
+	waited  stats.Durations // time in the queue, whatever came of it
+	refused atomic.Uint64   // connections that found it full
 	// What is of the backend and not of its queue.
 	handshakes handshakeStats
 	noServer   atomic.Uint64 // connections that have got no server, but those that their clients have ended
@@ -94,22 +94,11 @@ func (p *Proxy) forgetQueues(backends map[string]*upstream.Backend) {
 // noQueue is what is read of a backend that has had no connection.
 var noQueue queue
 
-// readQueues reads the queues of the backends. It takes no lock.
-func (p *Proxy) readQueues(backends []proxymetrics.BackendStats) {
-	table := p.table.Load().backends
-	for i := range backends {
-		b := table[backends[i].Name]
-		if b == nil { // another plan has come into force meanwhile
-			b = &upstream.Backend{}
-		}
-		q := cmp.Or(p.queues.find(b), &noQueue)
-		out := &backends[i]
-		out.Waiting, out.QueueTime = q.length.Load(), q.waited.Read()
-		out.NoServer, out.QueueRefused = q.noServer.Load(), q.refused.Load()
-		if b.Keys() != nil {
-			out.Handshakes = q.handshakes.read()
-		}
-	}
+// read reads the queue into a reading of its backend. It takes no lock.
+func (q *queue) read(out *stats.Backend) {
+	out.Queued, out.QueueTime = int(q.length.Load()), q.waited.Read()
+	out.NoServer, out.QueueRefused = q.noServer.Load(), q.refused.Load()
+	out.Handshakes = q.handshakes.read()
 }
 
 // groupChanged lets connections go on for which a change of the servers has made room. From any thread.

@@ -59,7 +59,7 @@ func queued(p *Proxy) int64 {
 }
 
 // endedBy is how many connections have ended in a way.
-func endedBy(p *Proxy, e end) uint64 { return p.Stats().Listeners[0].Closed[e].N }
+func endedBy(p *Proxy, e end) uint64 { return p.Stats().Listeners[0].Ended[e].Count }
 
 // Connections that find no room at the backend, or at its server, wait in order.
 func TestQueueIsInOrder(t *testing.T) {

@@ -180,7 +180,7 @@ func TestSimulationOfATinyBandwidth(t *testing.T) {
 			if n := s.proxy.workers[0].loop.Stats().Enters - enters; n > 3600/2+57*10 {
 				t.Errorf("the ring was entered %d times in an hour", n)
 			}
-			if n := s.proxy.Stats().Listeners[0].Current; n != 1 {
+			if n := s.proxy.Stats().Listeners[0].Connections; n != 1 {
 				t.Errorf("%d connections", n)
 			}
 			if held := s.proxy.Stats().Listeners[0].ThrottledSeconds; held < 3600 || held > 3800 {

@@ -53,8 +53,8 @@ func TestSimulationOfAnUnsaidFailure(t *testing.T) {
 		return func() {
 			s.check()
 			stats := s.proxy.Stats().Servers
-			failures := stats[0].Failures[0].N
-			if failures != 1 || stats[0].Connections != 0 || stats[1].Connections != 1 {
+			failures := stats[0].FailuresByReason[0].Count
+			if failures != 1 || stats[0].Total != 0 || stats[1].Total != 1 {
 				k.Errorf("%+v", stats)
 			}
 		}

@@ -158,7 +158,7 @@ func TestSimulationOfAReaderThatStops(t *testing.T) {
 		s.client = func(t *simring.Thread, fd int) {
 			_, _ = readSlowly(t, fd, 5000, 100, 100*time.Millisecond)
 			stopped := s.k.Now()
-			t.Until(func() bool { return s.proxy.Stats().Listeners[0].Current == 0 })
+			t.Until(func() bool { return s.proxy.Stats().Listeners[0].Connections == 0 })
 			if took := time.Duration(s.k.Now() - stopped); took < limit-time.Second || took > limit*5/4+time.Second {
 				s.k.Errorf("ended %v after the last byte was read, want %v", took, limit)
 			}
@@ -240,11 +240,11 @@ func TestSimulationOfAStoppedProcess(t *testing.T) {
 					sendAll(t, fd, 1)
 				}
 				t.Sleep(limit / 2)
-				if n := s.proxy.Stats().Listeners[0].Current; n != 1 {
+				if n := s.proxy.Stats().Listeners[0].Connections; n != 1 {
 					s.k.Errorf("%d connections are left", n)
 				}
 				t.Sleep(limit * 3 / 4)
-				if n := s.proxy.Stats().Listeners[0].Current; n != 0 {
+				if n := s.proxy.Stats().Listeners[0].Connections; n != 0 {
 					s.k.Errorf("%d idle connections are left", n)
 				}
 			}

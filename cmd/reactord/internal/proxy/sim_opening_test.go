@@ -39,8 +39,8 @@ func TestSimulationOfOpenings(t *testing.T) {
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
-		for i, c := range s.proxy.Stats().Listeners[0].Closed {
-			saw[i] += c.N
+		for i, c := range s.proxy.Stats().Listeners[0].Ended {
+			saw[i] += c.Count
 		}
 	}
 	for _, why := range []end{

@@ -436,10 +436,10 @@ func (s *policySimulation) watch(t *simring.Thread) {
 	for !s.over() {
 		now := s.k.Now()
 		facts := make([]fact, len(s.servers))
-		for _, b := range s.proxy.upstreams.Status() {
-			s.watchPanic(now, b.Panic)
-			for i := range b.Servers {
-				s.watchServer(now, &b.Servers[i], facts)
+		for b, servers := range s.proxy.upstreams.All() {
+			s.watchPanic(now, b.Group().Panic())
+			for _, server := range servers {
+				s.watchServer(now, server, facts)
 			}
 		}
 		for i, f := range s.servers {
@@ -459,11 +459,11 @@ func (s *policySimulation) watchPanic(now int64, panics bool) {
 	}
 }
 
-func (s *policySimulation) watchServer(now int64, status *upstream.ServerStatus, facts []fact) {
-	f := s.servers[status.Address.Port()-serverAddress(0).Port()]
-	facts[f.index] = fact{status.State, status.Weight}
-	if before := f.last(); before.state != status.State {
-		switch status.State {
+func (s *policySimulation) watchServer(now int64, server *upstream.Server, facts []fact) {
+	f, state := s.servers[server.Address.Port()-serverAddress(0).Port()], server.State()
+	facts[f.index] = fact{state, server.Stats().Weight}
+	if before := f.last(); before.state != state {
+		switch state {
 		case upstream.Down:
 			s.saw.down++
 		case upstream.Ejected:
@@ -492,30 +492,30 @@ func (f *flakyServer) checkEjection(now int64) {
 func (s *policySimulation) spread(t *simring.Thread) {
 	const clients = 300
 	facts, total, first := map[int]int{}, 0, true
-	status := s.proxy.upstreams.Status()[0]
+	servers := s.proxy.Stats().Servers
 	best := struct {
 		backup   bool
 		priority int
 	}{}
-	for i := range status.Servers { // the most preferred that can be used
-		server := &status.Servers[i]
-		if server.Weight == 0 || server.Plan.State != plan.Up {
+	for i := range servers { // the most preferred that can be used
+		server := &servers[i]
+		if server.Weight == 0 || server.AdminState != "up" {
 			continue
 		}
-		if server.State != upstream.Up {
+		if server.State != "up" {
 			s.k.Errorf("server %s works, and is %v: %s", server.Name, server.State, server.Reason)
 		}
 		p := best
-		p.backup, p.priority = server.Plan.Backup, server.Plan.Priority
+		p.backup, p.priority = server.Backup, server.Priority
 		if first || !p.backup && best.backup || p.backup == best.backup && p.priority < best.priority {
 			best, first = p, false
 		}
 	}
-	for i := range status.Servers {
-		server := &status.Servers[i]
-		same := server.Plan.Backup == best.backup && (best.backup || server.Plan.Priority == best.priority)
-		if server.Weight != 0 && server.Plan.State == plan.Up && same {
-			facts[s.indexOf(server.Address)] = server.Weight
+	for i := range servers {
+		server := &servers[i]
+		same := server.Backup == best.backup && (best.backup || server.Priority == best.priority)
+		if server.Weight != 0 && server.AdminState == "up" && same {
+			facts[s.indexOf(netip.MustParseAddrPort(server.Address))] = server.Weight
 			total += server.Weight
 		}
 	}

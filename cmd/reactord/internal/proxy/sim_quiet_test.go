@@ -24,7 +24,7 @@ func TestSimulationOfNoSpinWithoutRoom(t *testing.T) {
 		cfg.pairs = 2
 		s := &crowd{simulation: &simulation{k: k, talk: program.NewTalk(k)}, clients: 6}
 		s.run(cfg, func(t *simring.Thread) {
-			t.Until(func() bool { return s.proxy.Stats().Listeners[0].Current == 2 })
+			t.Until(func() bool { return s.proxy.Stats().Listeners[0].Connections == 2 })
 			t.Sleep(time.Second)
 			if used := s.idleFor(t, time.Hour); used.enters > 5 || used.lines != 0 {
 				k.Errorf("the rings were entered %d times in an hour, and %d lines logged", used.enters, used.lines)

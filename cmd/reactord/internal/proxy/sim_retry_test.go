@@ -106,8 +106,8 @@ func (r *restart) client(t *simring.Thread) {
 // failures returns how many attempts have failed.
 func (r *restart) failures() (n uint64) {
 	for _, s := range r.proxy.Stats().Servers {
-		for _, f := range s.Failures {
-			n += f.N
+		for _, f := range s.FailuresByReason {
+			n += f.Count
 		}
 	}
 	return n

@@ -56,8 +56,8 @@ func TestSimulationOfRetryStorm(t *testing.T) {
 					s.check()
 					var connects uint64
 					for _, server := range s.proxy.Stats().Servers {
-						for _, f := range server.Failures {
-							connects += f.N
+						for _, f := range server.FailuresByReason {
+							connects += f.Count
 						}
 					}
 					if connects < test.least || connects > test.most {

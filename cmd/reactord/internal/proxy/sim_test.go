@@ -283,13 +283,13 @@ func (s *simulation) checkCounts() {
 	}
 	stats := s.proxy.Stats()
 	for _, l := range stats.Listeners {
-		if l.Current != 0 {
-			s.k.Errorf("%d connections are counted", l.Current)
+		if l.Connections != 0 {
+			s.k.Errorf("%d connections are counted", l.Connections)
 		}
 	}
 	for _, server := range stats.Servers {
-		if server.Current != 0 {
-			s.k.Errorf("%d connections to server %s are counted", server.Current, server.Name)
+		if server.Connections != 0 {
+			s.k.Errorf("%d connections to server %s are counted", server.Connections, server.Name)
 		}
 	}
 }

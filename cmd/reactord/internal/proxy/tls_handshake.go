@@ -14,7 +14,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/clienthello"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
@@ -275,11 +275,11 @@ func (h *handshakeStats) note(c *tls.Conn, err error) {
 }
 
 // read is what was counted so far.
-func (h *handshakeStats) read() (all []proxymetrics.Handshakes) {
+func (h *handshakeStats) read() (all stats.Tally[stats.Handshakes]) {
 	for v := range h {
 		for r := range h[v] {
 			if v > 0 || r >= tlsFailed { // what succeeds has a version
-				all = append(all, proxymetrics.Handshakes{Version: tlsVersions[v], Result: tlsResults[r], N: h[v][r].Load()})
+				all = append(all, stats.Handshakes{Version: tlsVersions[v], Result: tlsResults[r], Count: h[v][r].Load()})
 			}
 		}
 	}

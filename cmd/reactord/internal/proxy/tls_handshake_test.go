@@ -70,7 +70,7 @@ func (s *tlsSetup) visit(cfg *tls.Config) (tls.ConnectionState, error) {
 func handshakesOf(p *Proxy, version, result string) uint64 {
 	for _, h := range p.Stats().Listeners[0].Handshakes {
 		if h.Version == version && h.Result == result {
-			return h.N
+			return h.Count
 		}
 	}
 	return 0

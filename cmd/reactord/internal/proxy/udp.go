@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/udp"
 	"go.uber.org/zap"
 )
@@ -178,9 +178,9 @@ type udpStats struct {
 	dropped   [udp.DropCount]atomic.Uint64
 }
 
-func (u *udpStats) read(out *proxymetrics.ListenerStats) {
+func (u *udpStats) read(out *stats.Listener) {
 	out.ReceivedDatagrams, out.SentDatagrams = u.datagrams[client].Load(), u.datagrams[server].Load()
 	for i, reason := range udp.Drops {
-		out.DroppedDatagrams = append(out.DroppedDatagrams, proxymetrics.Count{Reason: reason, N: u.dropped[i].Load()})
+		out.DroppedDatagrams = append(out.DroppedDatagrams, stats.Count{Reason: reason, Count: u.dropped[i].Load()})
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -228,7 +228,7 @@ func TestUDPServerGoesAndComesBack(t *testing.T) {
 			_, _ = c.Write([]byte("gone"))
 		}
 		awaitOpen(t, p, 0)
-		if n := p.Stats().Servers[0].Failures; len(n) == 0 {
+		if n := p.Stats().Servers[0].FailuresByReason; len(n) == 0 {
 			t.Error("the server is not blamed")
 		}
 		listenUDP(t, s.addr().String(), "")
@@ -425,10 +425,10 @@ func TestUDPSessionsLeavePorts(t *testing.T) {
 	})
 }
 
-func reasonCount(all []proxymetrics.Count, reason string) uint64 {
+func reasonCount(all stats.Tally[stats.Count], reason string) uint64 {
 	for _, c := range all {
 		if c.Reason == reason {
-			return c.N
+			return c.Count
 		}
 	}
 	return 0

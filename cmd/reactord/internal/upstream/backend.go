@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
@@ -24,14 +24,14 @@ type Backend struct {
 	keys      atomic.Pointer[certs.Client]
 	group     atomic.Pointer[Group]
 
-	_       [64]byte               // what follows is written for each connection, what precedes is read
-	began   atomic.Uint64          // connections
-	time    proxymetrics.Durations // of connects that succeeded
+	_       [64]byte        // what follows is written for each connection, what precedes is read
+	began   atomic.Uint64   // connections
+	time    stats.Durations // of connects that succeeded
 	retries retryBudget
 
-	checkTime proxymetrics.Durations // of checks that have ended
-	surprises atomic.Uint64          // changes of servers that Prepare cannot know
-	panics    atomic.Uint64          // how often health began to be ignored
+	checkTime stats.Durations // of checks that have ended
+	surprises atomic.Uint64   // changes of servers that Prepare cannot know
+	panics    atomic.Uint64   // how often health began to be ignored
 
 	// What the control loop has.
 	member      *membership

@@ -11,6 +11,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/health"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // checks are the settings of the checks of a backend. They do not change. They are a copy: the settings of a backend
@@ -48,15 +49,8 @@ type checking struct {
 	monitor *health.Monitor // nil: the server is not checked
 	as      *checks         // what the monitor checks
 	known   health.State    // what the process before this one has found out, until the checks begin
-	last    atomic.Pointer[CheckStatus]
+	last    atomic.Pointer[stats.Check]
 	counts  [len(checkResults)]atomic.Uint64
-}
-
-// CheckStatus is a check that has ended.
-type CheckStatus struct {
-	Ended time.Time
-	Took  time.Duration
-	Err   error // nil: the server is healthy
 }
 
 const (
@@ -167,7 +161,11 @@ func (s *Server) checked(err error, took time.Duration) {
 	}
 	s.checking.counts[result].Add(1)
 	s.Backend.checkTime.Observe(int64(took))
-	s.checking.last.Store(&CheckStatus{Ended: time.Now(), Took: took, Err: err})
+	last := &stats.Check{Ended: time.Now().UTC(), Took: stats.Of(took), OK: err == nil}
+	if err != nil {
+		last.Error = err.Error()
+	}
+	s.checking.last.Store(last)
 }
 
 // observer is a server that is told what checks and its agent say.

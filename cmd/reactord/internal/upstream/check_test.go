@@ -70,22 +70,22 @@ func TestChecks(t *testing.T) {
 		r, backing := run(t, ring, 1), serve(t)
 		b := r.commit(checkedBackend(backing))["a"]
 		s := b.Group().Servers[0]
-		eventually(t, "it was checked", func() bool { return s.Status().Check != nil })
-		if st := s.Status(); st.State != Up || st.Check.Err != nil {
+		eventually(t, "it was checked", func() bool { return s.Stats().Check != nil })
+		if st := s.Stats(); st.State != Up.String() || !st.Check.OK {
 			t.Errorf("%+v", st)
 		}
 		backing.down()
 		eventually(t, "it is down", func() bool { return s.State() == Down })
 		r.expectDown(s)
-		if st := s.Status(); st.Reason == "" || st.Check.Err == nil {
+		if st := s.Stats(); st.Reason == "" || st.Check.OK {
 			t.Errorf("%+v", st)
 		}
 		eventually(t, "it is not healthy in the group", func() bool { return !b.Group().made.servers[0].Healthy })
 		backing.up()
 		eventually(t, "it is up", func() bool { return s.State() == Up })
 		eventually(t, "it is healthy in the group", func() bool { return b.Group().made.servers[0].Healthy })
-		_, stats := r.Stats()
-		if c := stats[0].Checks; c[0].N == 0 || c[1].N < 3 || stats[0].Transitions != 2 {
+		_, stats := r.read()
+		if c := stats[0].Checks; c[0].Count == 0 || c[1].Count < 3 || stats[0].Transitions != 2 {
 			t.Errorf("%+v", stats[0])
 		}
 	})
@@ -151,12 +151,12 @@ func TestAgent(t *testing.T) {
 		} {
 			backing.say(test.says)
 			eventually(t, test.says, func() bool {
-				st, g := s.Status(), b.Group()
+				st, g := s.Stats(), b.Group()
 				in, weight := g.Servers[0] == s, 0
 				if in {
 					weight = g.made.servers[0].Weight
 				}
-				return st.State == test.state && st.Percent == test.percent && weight == test.weight
+				return st.State == test.state.String() && st.WeightPercent == test.percent && weight == test.weight
 			})
 		}
 	})

@@ -30,7 +30,7 @@ func TestDiscard(t *testing.T) {
 	b := r.commit(backend("a", 2))["a"]
 	before := b.Group()
 	c := r.Prepare(&plan.Plan{Backends: []plan.Backend{backend("a", 5, func(c *config.Backend) { c.Retries = 9 })}})
-	if b.Group() != before || b.Settings().Retries == 9 || len(r.Status()[0].Servers) != 2 {
+	if _, servers := r.read(); b.Group() != before || b.Settings().Retries == 9 || len(servers) != 2 {
 		t.Error("the plan is visible before it is committed")
 	}
 	c.Discard()

@@ -46,7 +46,7 @@ func TestCheckEndsEjection(t *testing.T) {
 			eventually(t, "the check ends the ejection", func() bool { return s.State() == Up })
 			s.Connected(0, 1) // so the check was right
 		}
-		if _, stats := r.Stats(); stats[0].Ejections != 3 {
+		if _, stats := r.read(); stats[0].Ejections != 3 {
 			t.Errorf("%d ejections, want 3", stats[0].Ejections)
 		}
 	})

@@ -113,7 +113,7 @@ func TestPanicIsLogged(t *testing.T) {
 	p.Settings = backend("a", 3).Settings
 	r.commit(p) // without a threshold
 	expect("a plan ends it", 4)
-	if backends, _ := r.Stats(); backends[0].Panics != 2 || backends[0].Panic {
+	if backends, _ := r.read(); backends[0].Panics != 2 || backends[0].Panic {
 		t.Errorf("%+v", backends[0])
 	}
 	fields := logged.FilterMessageSnippet("panic mode").All()[0].ContextMap()

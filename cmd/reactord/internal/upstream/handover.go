@@ -62,8 +62,8 @@ func (h *Handover) known() map[serverKey]*ServerHealth {
 
 // Handover returns what is known of the servers in force. It is called on the control loop.
 func (d *Directory) Handover() (h Handover) {
-	for _, m := range d.members() {
-		for _, s := range m.servers {
+	for _, servers := range d.All() {
+		for _, s := range servers {
 			if r := s.health(); r != (ServerHealth{Backend: r.Backend, Server: r.Server, Since: r.Since}) {
 				h.Servers = append(h.Servers, r)
 			}

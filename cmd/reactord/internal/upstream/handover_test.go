@@ -71,7 +71,7 @@ func TestHandover(t *testing.T) {
 		next := runWith(t, text)
 		c, now := prepare(next)
 		for i, want := range []State{Up, Down, Ejected, Drain, Waiting} {
-			if st := now[i].Status(); st.State != want || st.Reason != reasons[i] {
+			if st := now[i].Stats(); st.State != want.String() || st.Reason != reasons[i] {
 				t.Errorf("before the plan is in force, server %d is %v: %s; want %v", i, st.State, st.Reason, want)
 			}
 		}
@@ -82,13 +82,13 @@ func TestHandover(t *testing.T) {
 					t.Errorf("server %d is %v, want %v", i, st, want)
 				}
 			}
-			if percent := now[0].Status().Percent; percent < 50 || percent > 60 {
+			if percent := now[0].Stats().WeightPercent; percent < 50 || percent > 60 {
 				t.Errorf("the slow start is at %v %%, want 55 %%", percent)
 			}
 			if e := &now[2].ejection; e.times != 1 || e.backAt-next.Loop.Now() < int64(50*time.Minute) {
 				t.Errorf("%d ejections, back in %v", e.times, time.Duration(e.backAt-next.Loop.Now()))
 			}
-			if percent := now[3].Status().Percent; percent < 4 || percent > 50 {
+			if percent := now[3].Stats().WeightPercent; percent < 4 || percent > 50 {
 				t.Errorf("the agent's weight: %v %%", percent)
 			}
 			said := health.AgentReport{Weight: 50, State: health.AgentDrain}
@@ -106,7 +106,7 @@ func TestHandoverWithOtherSettings(t *testing.T) {
 		"ejected_until": "` + time.Now().Add(time.Hour).Format(time.RFC3339) + `", "ejections": 3}]}`
 	r := runWith(t, text)
 	s := r.commit(backend("a", 2, func(c *config.Backend) { c.Ejection.Failures = 0 }))["a"].member.servers[0]
-	if st := s.Status(); st.State != Up || st.Percent != 100 {
+	if st := s.Stats(); st.State != Up.String() || st.WeightPercent != 100 {
 		t.Errorf("without checks, agents and ejection it is %+v", st)
 	}
 	soon := time.Now().Add(300 * time.Millisecond).Format(time.RFC3339Nano)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -46,6 +47,17 @@ func onLoop(l *reactor.Loop, f func()) {
 	c.Runner = c
 	l.Enqueue(&c.Work)
 	<-c.done
+}
+
+// read reads the backends in force and their servers.
+func (r *running) read() (backends []stats.Backend, servers []stats.Server) {
+	for b, of := range r.All() {
+		backends = append(backends, b.Stats(of))
+		for _, s := range of {
+			servers = append(servers, s.Stats())
+		}
+	}
+	return backends, servers
 }
 
 // commit puts a plan in force.

@@ -40,7 +40,7 @@ func TestLeftServersAreFreed(t *testing.T) {
 			s.Retried()
 		}
 		r.on(func() {})
-		if n := s.Status(); n.Failures != 11 || n.Total != 10 || n.Connections != 1 || n.Ejections != 1 {
+		if n := s.Stats(); n.Failures != 11 || n.Total != 10 || n.Connections != 1 || n.Ejections != 1 {
 			t.Errorf("%+v", n)
 		}
 		s.Load.Give()

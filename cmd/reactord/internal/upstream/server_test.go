@@ -53,18 +53,18 @@ func TestCountsAreExact(t *testing.T) {
 			}
 		}
 		r.on(func() {})
-		backends, servers := r.Stats()
+		backends, servers := r.read()
 		got := servers[0]
-		if backends[0].Connections != loops*each || backends[0].Current != 0 || got.Connections != loops*each ||
+		if backends[0].Total != loops*each || backends[0].Connections != 0 || got.Total != loops*each ||
 			got.Retries != loops*each || got.Ejections != 1 || got.State != "ejected" || got.Transitions != 1 {
 			t.Errorf("%+v of %+v", got, backends[0])
 		}
-		for _, f := range got.Failures {
-			if want := map[string]uint64{"timeout": loops * each, "addrnotavail": loops * each}[f.Reason]; f.N != want {
-				t.Errorf("%d failures for %s, want %d", f.N, f.Reason, want)
+		for _, f := range got.FailuresByReason {
+			if want := map[string]uint64{"timeout": loops * each, "addrnotavail": loops * each}[f.Reason]; f.Count != want {
+				t.Errorf("%d failures for %s, want %d", f.Count, f.Reason, want)
 			}
 		}
-		if h := backends[0].ConnectTime; h.Counts[0] != loops*each {
+		if h := backends[0].ConnectTime; h.Cells[0] != loops*each {
 			t.Errorf("%+v", h)
 		}
 	})
@@ -94,21 +94,21 @@ func TestSlowStart(t *testing.T) {
 		}
 		b := r.commit(slowly(2))["a"]
 		s := b.Group().Servers[0]
-		if p := s.Status().Percent; p != 100 {
+		if p := s.Stats().WeightPercent; p != 100 {
 			t.Errorf("%v %% when the process starts", p)
 		}
 		var began time.Time
 		r.on(func() {
 			s.hear(voiceCheck, Down, "test")
 			s.hear(voiceCheck, Up, "")
-			if p := s.Status().Percent; p != 10 {
+			if p := s.Stats().WeightPercent; p != 10 {
 				t.Errorf("%v %% when it comes up", p)
 			}
 			began = time.Now()
 		})
 		groups, last := r.groups.Load(), 10.0
 		eventually(t, "it has its weight", func() bool {
-			p := s.Status().Percent
+			p := s.Stats().WeightPercent
 			if p < last {
 				t.Errorf("%v %% after %v %%", p, last)
 			}
@@ -128,7 +128,7 @@ func TestSlowStart(t *testing.T) {
 	})
 }
 
-func TestStatus(t *testing.T) {
+func TestStats(t *testing.T) {
 	r := run(t, reactor.Epoll, 1)
 	p := backend("b", 2, func(c *config.Backend) { c.MaxConnections = 50 })
 	p.Servers[0].MaxConnections, p.Servers[0].Weight = 9, 3
@@ -137,24 +137,23 @@ func TestStatus(t *testing.T) {
 	s := b.Group().Servers[0]
 	s.Load.Force()
 	b.Load.Force()
-	all := r.Status()
-	if len(all) != 2 || all[0].Name != "a" || all[1].Connections != 1 || all[1].Limit != 50 ||
-		all[1].Settings != p.Settings {
+	all, got := r.read()
+	if len(all) != 2 || all[0].Name != "a" || all[1].Connections != 1 || all[1].MaxConnections != 50 ||
+		all[1].Servers != 2 || all[1].Up != 1 || all[1].Policy != p.Settings.Balance.Policy {
 		t.Fatalf("%+v", all)
 	}
-	got := all[1].Servers
-	if g := got[0]; g.Name != "0" || g.State != Up || g.Reason != "" || g.Weight != 3 || g.Percent != 100 ||
-		g.Connections != 1 || g.Limit != 9 || g.Origin != "test" || time.Since(g.Since) > time.Minute ||
-		*g.Plan != p.Servers[0] {
+	if g := got[0]; g.Name != "0" || g.State != Up.String() || g.Reason != "" || g.Weight != 3 || g.WeightPercent != 100 ||
+		g.Connections != 1 || g.MaxConnections != 9 || g.Origin != "test" || time.Since(g.Since) > time.Minute ||
+		g.Address != p.Servers[0].Address.String() || g.AdminState != "up" {
 		t.Errorf("%+v", g)
 	}
-	if g := got[1]; g.State != Drain || g.State.String() != "drain" || g.Reason == "" {
+	if g := got[1]; g.State != "drain" || g.AdminState != "drain" || g.Reason == "" {
 		t.Errorf("%+v", g)
 	}
 	renamed := backend("b", 2)
 	renamed.Servers[0].Name = "other"
 	if r.commit(renamed); s.Name() != "other" || s.Load.Limit() != 0 || s.Load.N() != 1 {
-		t.Errorf("%+v", s.Status())
+		t.Errorf("%+v", s.Stats())
 	}
 }
 

@@ -162,14 +162,15 @@ func (s *storm) post(loop int, f func()) {
 // settled asserts that all is well.
 func (s *storm) settled() {
 	s.ended = true
-	for _, m := range s.d.members() {
+	for b := range s.d.All() {
+		m := b.member
 		g := m.backend.Group()
 		if len(g.Servers) != len(m.servers) || newGroup(m, g) != g {
 			s.k.Errorf("%d of %d servers are in the group: %+v", len(g.Servers), len(m.servers), g.made)
 		}
 		for _, server := range m.servers {
-			if st := server.Status(); st.State != Up || st.Percent != 100 {
-				s.k.Errorf("server %v is %v with %v %% of its weight: %s", st.Address, st.State, st.Percent, st.Reason)
+			if st := server.Stats(); st.State != Up.String() || st.WeightPercent != 100 {
+				s.k.Errorf("server %v is %v with %v %% of its weight: %s", st.Address, st.State, st.WeightPercent, st.Reason)
 			}
 		}
 	}
@@ -213,7 +214,8 @@ func (u *stormUser) OnTimer(int64) {
 		}
 		server.Load.Give()
 	}
-	for _, m := range u.s.d.members() {
+	for b := range u.s.d.All() {
+		m := b.member
 		for _, server := range m.servers {
 			u.s.saw[server.State()]++
 		}

@@ -224,7 +224,8 @@ func (s *simulation) say(m *model, v voice, state State, now int64) {
 // pick is a random server of the plan, in an order that the seed determines.
 func (s *simulation) pick() (*Server, *model) {
 	var all []*Server
-	for _, m := range s.d.members() {
+	for b := range s.d.All() {
+		m := b.member
 		all = append(all, m.servers...)
 	}
 	if len(all) == 0 {
@@ -345,8 +346,8 @@ func (s *simulation) check() {
 	now := s.loops[0].Now()
 	for server, m := range s.servers {
 		s.saw[m.state()]++
-		st := server.Status()
-		if st.State != m.state() || st.Failures != m.failures {
+		st := server.Stats()
+		if st.State != m.state().String() || st.Failures != m.failures {
 			s.k.Errorf("server %v: %v, %d failures; want %v, %d", server.Address, st.State, st.Failures, m.state(), m.failures)
 		}
 		s.checkWeight(server, m, now)

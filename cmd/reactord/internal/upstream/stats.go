@@ -1,59 +1,89 @@
 package upstream
 
-import "github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+import (
+	"iter"
+	"maps"
+	"slices"
 
-// Stats reads the counters of the backends in force, in the order of their names, and of their servers. It may be
-// called from any goroutine.
-func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []proxymetrics.ServerStats) {
-	for _, m := range d.members() {
-		b := m.backend
-		var states [stateCount]uint64
-		for _, s := range m.servers {
-			states[s.State()]++
-			servers = append(servers, s.stats())
-		}
-		backends = append(backends, proxymetrics.BackendStats{
-			Name:           b.Name,
-			Connections:    b.began.Load(),
-			Current:        int64(b.Load.N()),
-			Limit:          b.Load.Limit(),
-			RetriesRefused: b.retries.refused.Load(),
-			Panic:          b.Group().Panic(),
-			Panics:         b.panics.Load(),
-			ConnectTime:    b.time.Read(),
-			CheckTime:      b.checkTime.Read(),
-		})
-		last := &backends[len(backends)-1]
-		for state, n := range states {
-			last.Servers = append(last.Servers, proxymetrics.Count{Reason: stateNames[state], N: n})
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+)
+
+// All returns the backends in force, in the order of their names, each with its servers. Any goroutine may iterate.
+func (d *Directory) All() iter.Seq2[*Backend, []*Server] {
+	inForce := *d.inForce.Load()
+	return func(yield func(*Backend, []*Server) bool) {
+		for _, name := range slices.Sorted(maps.Keys(inForce)) {
+			if m := inForce[name]; !yield(m.backend, m.servers) {
+				return
+			}
 		}
 	}
-	return backends, servers
 }
 
-func (s *Server) stats() proxymetrics.ServerStats {
+// Stats reads the backend, whose servers [Directory.All] returned. It may be called from any goroutine.
+func (b *Backend) Stats(servers []*Server) stats.Backend {
+	settings := b.Settings()
+	out := stats.Backend{
+		Name:           b.Name,
+		Policy:         settings.Balance.Policy,
+		Servers:        len(servers),
+		Panic:          b.Group().Panic(),
+		Panics:         b.panics.Load(),
+		Connections:    b.Load.N(),
+		MaxConnections: b.Load.Limit(),
+		QueueSize:      settings.Queue.Size,
+		Total:          b.began.Load(),
+		RetriesRefused: b.retries.refused.Load(),
+		ConnectTime:    b.time.Read(),
+		CheckTime:      b.checkTime.Read(),
+	}
+	var states [stateCount]uint64
+	for _, s := range servers {
+		states[s.State()]++
+	}
+	out.Up = int(states[Up])
+	for state, n := range states {
+		out.States = append(out.States, stats.Count{Reason: stateNames[state], Count: n})
+	}
+	return out
+}
+
+// Stats reads the server. It may be called from any goroutine.
+func (s *Server) Stats() stats.Server {
 	p, st := s.settings.Load(), s.standing.Load()
-	out := proxymetrics.ServerStats{
-		Backend:     s.Backend.Name,
-		Name:        p.Name,
-		States:      stateNames[:],
-		State:       st.state().String(),
-		Up:          st.state() == Up,
-		Weight:      float64(st.weight(p.Weight)) / 1000,
-		Connections: s.counters.connections.Load(),
-		Current:     int64(s.Load.N()),
-		Limit:       s.Load.Limit(),
-		Retries:     s.counters.retries.Load(),
-		Transitions: s.counters.transitions.Load(),
-		Ejections:   s.counters.ejections.Load(),
-		Failures:    make([]proxymetrics.Count, 0, len(reasons)),
-		Checks:      make([]proxymetrics.Count, 0, len(checkResults)),
+	out := stats.Server{
+		Backend:          s.Backend.Name,
+		Name:             p.Name,
+		Address:          s.Address.String(),
+		State:            st.state().String(),
+		Reason:           st.reason(),
+		Since:            st.since.UTC(),
+		AdminState:       p.State.String(),
+		Weight:           p.Weight,
+		WeightPercent:    float64(st.weight(100)) / 1000,
+		Priority:         p.Priority,
+		Backup:           p.Backup,
+		Locality:         p.Locality,
+		Connections:      s.Load.N(),
+		MaxConnections:   s.Load.Limit(),
+		Total:            s.counters.connections.Load(),
+		FailuresByReason: make(stats.Tally[stats.Count], 0, len(reasons)),
+		Retries:          s.counters.retries.Load(),
+		Ejections:        s.counters.ejections.Load(),
+		Transitions:      s.counters.transitions.Load(),
+		Check:            s.checking.last.Load(),
+		Origin:           p.Origin,
+		States:           stateNames[:],
+		EffectiveWeight:  float64(st.weight(p.Weight)) / 1000,
+		Checks:           make(stats.Tally[stats.Count], 0, len(checkResults)),
 	}
 	for i, reason := range reasons {
-		out.Failures = append(out.Failures, proxymetrics.Count{Reason: reason, N: s.counters.failures[i].Load()})
+		n := s.counters.failures[i].Load()
+		out.Failures += n
+		out.FailuresByReason = append(out.FailuresByReason, stats.Count{Reason: reason, Count: n})
 	}
 	for i, result := range checkResults {
-		out.Checks = append(out.Checks, proxymetrics.Count{Reason: result, N: s.checking.counts[i].Load()})
+		out.Checks = append(out.Checks, stats.Count{Reason: result, Count: s.checking.counts[i].Load()})
 	}
 	return out
 }

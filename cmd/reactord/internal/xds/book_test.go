@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/ads"
 )
 
@@ -115,19 +116,19 @@ func (d *desk) wakes() {
 	}
 }
 
-func (d *desk) state(k kind, name string) (State, string) {
+func (d *desk) state(k kind, name string) (state, problem string) {
 	d.t.Helper()
 	for _, r := range d.Resources() {
 		if r.Type == kindNames[k] && r.Name == name {
 			return r.State, r.Problem
 		}
 	}
-	return Requested, "unknown"
+	return Requested.String(), "unknown"
 }
 
 func (d *desk) is(k kind, name string, want State) {
 	d.t.Helper()
-	if got, problem := d.state(k, name); got != want {
+	if got, problem := d.state(k, name); got != want.String() {
 		d.t.Errorf("%s %s is %v (%s), want %v", k, name, got, problem, want)
 	}
 }
@@ -332,9 +333,9 @@ func TestAddressInForceStays(t *testing.T) {
 func TestRefusedThenRemoved(t *testing.T) {
 	d := newDesk(t, Settings{})
 	d.hears(one("web", 80, "a", "10.0.0.1:80")...)
-	status := func(name string) ResourceStatus {
+	status := func(name string) stats.Resource {
 		all := d.Resources()
-		at := slices.IndexFunc(all, func(r ResourceStatus) bool { return r.Type == name })
+		at := slices.IndexFunc(all, func(r stats.Resource) bool { return r.Type == name })
 		return all[at]
 	}
 	good := status("endpoints").Version
@@ -345,11 +346,11 @@ func TestRefusedThenRemoved(t *testing.T) {
 	d.book.take(u, time.Now())
 	d.note()
 	d.mu.Unlock()
-	if s := status("endpoints"); s.State != Refused || s.Version != "bad" {
+	if s := status("endpoints"); s.State != Refused.String() || s.Version != "bad" {
 		t.Errorf("%+v", s)
 	}
 	d.hears(word{endpoints, "a", nil})
-	if s := status("endpoints"); s.State != HeldBack || s.Version != good || !s.InForce {
+	if s := status("endpoints"); s.State != HeldBack.String() || s.Version != good || !s.InForce {
 		t.Errorf("%+v, and %q is in force", s, good)
 	}
 	d.serves(map[string]string{"web": "80 a 10.0.0.1:80"})

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/ads"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
 	"go.uber.org/zap"
@@ -17,49 +18,7 @@ type ReadyListener struct {
 	Path    string
 }
 
-// Status is a reading of a client. Times are zero if there was none.
-type Status struct {
-	Server    string // the one that is connected, or was last
-	Connected bool
-	Since     time.Time // of Connected
-	LastError string    // of the connection; "": there was none since it was connected last
-	ErrorAt   time.Time
-	Node      string
-	Cluster   string
-	Zone      string
-	// Heard is when the control plane was heard of last, if only by a sign of life: the age of the configuration counts
-	// from it. Before it has said what is in force, it was never heard of.
-	Heard      time.Time
-	Restored   bool   // what is in force is from the last good file, or from the process before this one
-	Reconnects uint64 // attempts after the first
-	Pushes     uint64 // responses, of all types
-	Changes    uint64 // plans that they have made
-	Types      []TypeStatus
-}
-
-// TypeStatus is a reading of one type of resources.
-type TypeStatus struct {
-	Type     string
-	Version  string // that the control plane has said last for all of them; may be empty
-	Accepted time.Time
-	Refused  time.Time
-	Pushes   uint64
-	Refusals uint64         // of pushes
-	States   map[string]int // resources, by state
-}
-
-// ResourceStatus is a reading of one resource.
-type ResourceStatus struct {
-	Type    string
-	Name    string
-	Version string
-	State   State
-	Since   time.Time
-	Problem string // why it is not accepted, or what people should know although it is
-	InForce bool   // some content of it is
-}
-
-// notes is what is remembered for a [Status].
+// notes is what is remembered for a reading.
 type notes struct {
 	versionsOf string // the server that has sent what is held; "": none, or it is not known
 	began      time.Time
@@ -74,7 +33,7 @@ type notes struct {
 	attempts   uint64
 	pushes     uint64
 	changes    uint64
-	types      [kinds]TypeStatus
+	types      [kinds]stats.ResourceType
 }
 
 // report takes the state of the stream.
@@ -138,15 +97,15 @@ func (n *notes) applied(time.Time) {
 	n.changes++
 }
 
-// Status is a reading of what the client knows.
-func (c *Client) Status() Status {
+// Status reads the client. Resources are those of [Client.Resources].
+func (c *Client) Status() stats.ControlPlane {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := &c.status
 	n.heardOf(n.stream)
-	s := Status{
-		Server: n.state.Server, Connected: n.connected, Since: n.since,
-		ErrorAt: n.errAt, Heard: n.lastGood, Restored: n.restored, Pushes: n.pushes, Changes: n.changes,
+	s := stats.ControlPlane{
+		Server: n.state.Server, Connected: n.connected, Since: n.since.UTC(),
+		LastFailure: n.errAt.UTC(), Heard: n.lastGood.UTC(), Restored: n.restored, Pushes: n.pushes, Changes: n.changes,
 		Reconnects: max(n.attempts, 1) - 1,
 	}
 	if n.lastErr != nil {
@@ -165,19 +124,19 @@ func (c *Client) Status() Status {
 	return s
 }
 
-// Resources is a reading of all resources, by type and name.
-func (c *Client) Resources() (all []ResourceStatus) {
+// Resources reads all resources, by type and name.
+func (c *Client) Resources() (all []stats.Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	now := time.Now().UTC()
 	c.book.each(func(r *resource) {
-		one := ResourceStatus{
-			Type: kindNames[r.kind], Name: r.name, Version: r.version, State: r.state, Since: r.since, Problem: r.problem,
-			InForce: r.used != nil,
+		one := stats.Resource{
+			Type: kindNames[r.kind], Name: r.name, Version: r.version, State: r.state.String(), Since: r.since.UTC(),
+			Problem: r.problem, InForce: r.used != nil,
 		}
 		if one.Since.IsZero() { // it has come since the plan followed last
-			one.State, one.Problem = r.judge()
-			one.Since = now
+			state, problem := r.judge()
+			one.State, one.Problem, one.Since = state.String(), problem, now
 		}
 		all = append(all, one)
 	})

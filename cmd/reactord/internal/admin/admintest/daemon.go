@@ -13,6 +13,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -23,7 +24,7 @@ type Daemon struct {
 
 	mu       sync.Mutex
 	conns    []admin.Connection
-	servers  []admin.BackendServer
+	servers  []stats.Server
 	drain    *admin.Drain
 	reloaded *admin.Reload
 }
@@ -34,7 +35,7 @@ var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // New is a daemon with two servers of a backend, and n connections.
 func New(n int) *Daemon {
 	since := time.Now().Add(-73*time.Hour - time.Minute)
-	d := &Daemon{servers: []admin.BackendServer{
+	d := &Daemon{servers: []stats.Server{
 		{
 			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: since,
 			Weight: 10, WeightPercent: 100, Connections: 2, MaxConnections: 100, Total: 1234, Origin: "proxy.yaml:9:5",
@@ -90,28 +91,28 @@ func (d *Daemon) Plan() admin.Plan {
 }
 
 // Listeners is a listener.
-func (d *Daemon) Listeners() []admin.Listener {
+func (d *Daemon) Listeners() []stats.Listener {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return []admin.Listener{{
-		Name: "web", Address: "0.0.0.0:80", Backend: "app", Connections: int64(len(d.conns)), Limit: 100, Accepted: 1241,
-		Pauses: 1, ReceivedBytes: 5 << 30, SentBytes: 123,
-		Rejected: []admin.Count{{Reason: "limit", Count: 3}, {Reason: "rate", Count: 4}},
-		Ended:    []admin.EndCount{{By: "normal", Phase: "data", Count: 1237}},
+	return []stats.Listener{{
+		Name: "web", Address: "0.0.0.0:80", Network: "tcp", Backend: "app", Connections: int64(len(d.conns)), Limit: 100,
+		Accepted: 1241, Pauses: 1, ReceivedBytes: 5 << 30, SentBytes: 123,
+		Rejected: stats.Tally[stats.Count]{{Reason: "limit", Count: 3}, {Reason: "rate", Count: 4}},
+		Ended:    stats.Tally[stats.EndCount]{{By: "normal", Phase: "data", Count: 1237}},
 	}}
 }
 
 // Backends is a backend.
-func (d *Daemon) Backends() []admin.Backend {
-	return []admin.Backend{{
+func (d *Daemon) Backends() []stats.Backend {
+	return []stats.Backend{{
 		Name: "app", Policy: "p2c", Servers: 2, Up: 1, Connections: 2, Queued: 3,
 		QueueSize: 1024, QueueRefused: 5, Total: 1241, RetriesRefused: 1,
-		ConnectTime: &admin.Histogram{Bounds: []float64{0.001, 0.01}, Counts: []uint64{1200, 40, 1}, Sum: 0.9},
+		ConnectTime: stats.Histogram{Bounds: []float64{0.001, 0.01}, Counts: []uint64{1200, 40, 1}, Sum: 0.9},
 	}}
 }
 
 // Servers is the servers.
-func (d *Daemon) Servers() []admin.BackendServer {
+func (d *Daemon) Servers() []stats.Server {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.servers)
@@ -126,11 +127,11 @@ func (d *Daemon) Discovery() []admin.Source {
 }
 
 // XDS is a control plane with a resource that is refused.
-func (d *Daemon) XDS() (admin.XDS, error) {
+func (d *Daemon) XDS() (stats.ControlPlane, error) {
 	at := time.Now().Add(-150*time.Minute - time.Second)
-	return admin.XDS{
-		Server: "control.test:18000", Connected: true, Since: &at, Node: "proxy-1", Heard: &at, Pushes: 3, Changes: 2,
-		Resources: []admin.XDSResource{
+	return stats.ControlPlane{
+		Server: "control.test:18000", Connected: true, Since: at, Node: "proxy-1", Heard: at, Pushes: 3, Changes: 2,
+		Resources: []stats.Resource{
 			{Type: "cluster", Name: "app", Version: "7", State: "accepted", Since: at, InForce: true},
 			{Type: "listener", Name: "web", Version: "8", State: "refused", Since: at, InForce: true, Problem: "no chain"},
 		},
@@ -157,7 +158,7 @@ func (d *Daemon) Events(after uint64) []admin.Event {
 	return all[min(after, 2):]
 }
 
-func (d *Daemon) update(backend, server string, f func(*admin.BackendServer)) error {
+func (d *Daemon) update(backend, server string, f func(*stats.Server)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.servers {
@@ -171,7 +172,7 @@ func (d *Daemon) update(backend, server string, f func(*admin.BackendServer)) er
 
 // SetServer changes a server.
 func (d *Daemon) SetServer(_ context.Context, backend, server string, c admin.ServerChange) error {
-	return d.update(backend, server, func(s *admin.BackendServer) {
+	return d.update(backend, server, func(s *stats.Server) {
 		s.Overridden = true
 		if c.State != nil {
 			s.State, s.AdminState = *c.State, *c.State
@@ -184,7 +185,7 @@ func (d *Daemon) SetServer(_ context.Context, backend, server string, c admin.Se
 
 // ResetServer changes it back to the state up and the weight 1.
 func (d *Daemon) ResetServer(_ context.Context, backend, server string) error {
-	return d.update(backend, server, func(s *admin.BackendServer) {
+	return d.update(backend, server, func(s *stats.Server) {
 		s.State, s.AdminState, s.Weight, s.Overridden = "up", "up", 1, false
 	})
 }

@@ -1,4 +1,4 @@
-package proxymetrics
+package collector
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 
 // A build outside a git directory, as of a container's image, is told what it builds:
 //
-//	go build -ldflags '-X github.com/reactord/reactord/cmd/reactord/internal/proxymetrics.version=v1.0.0'
+//	go build -ldflags '-X github.com/reactord/reactord/cmd/reactord/internal/collector.version=v1.0.0'
 var version, revision string
 
 // unknown is what a build does not tell.

@@ -1,4 +1,4 @@
-package proxymetrics
+package collector
 
 import (
 	"time"

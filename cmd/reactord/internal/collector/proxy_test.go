@@ -1,4 +1,4 @@
-package proxymetrics
+package collector
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/internal/series/seriestest"
 	"github.com/reactord/reactord/metrics"
 )
@@ -15,8 +16,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // observed is a distribution of durations in seconds.
-func observed(seconds ...float64) Histogram {
-	var d Durations
+func observed(seconds ...float64) stats.Histogram {
+	var d stats.Durations
 	for _, s := range seconds {
 		d.Observe(int64(s * 1e9))
 	}
@@ -24,31 +25,36 @@ func observed(seconds ...float64) Histogram {
 }
 
 // seen is the counters of a proxy with a server that was used and one that was not.
-func seen() Stats {
-	return Stats{
-		Process: &ProcessStats{Current: 4, Limit: 200, Draining: true, Patience: 0.5, PressuredSeconds: 3},
-		Listeners: []ListenerStats{{
+func seen() stats.All {
+	type counts = stats.Tally[stats.Count]
+	return stats.All{
+		Process: &stats.Process{Connections: 4, Limit: 200, Draining: true, IdleTimeoutRatio: 0.5, PressuredSeconds: 3},
+		Listeners: []stats.Listener{{
 			Name: "web", Network: "tcp", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, ThrottledSeconds: 2.5,
-			Rejected: []Count{{"limit", 3}, {"rate", 0}},
-			Current:  2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4, ReceivedDatagrams: 7, SentDatagrams: 8,
-			AcceptErrors: []Count{{"emfile", 5}, {"other", 0}},
-			Closed:       []EndCount{{End{"client", "data"}, 6}, {End{"server", "connect"}, 1}},
-			Duration:     observed(200, 300, 500.25),
-			FirstByte:    observed(2, 0.25),
+			Rejected:    counts{{Reason: "limit", Count: 3}, {Reason: "rate", Count: 0}},
+			Connections: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4, ReceivedDatagrams: 7, SentDatagrams: 8,
+			AcceptErrors: counts{{Reason: "emfile", Count: 5}, {Reason: "other", Count: 0}},
+			Ended: stats.Tally[stats.EndCount]{
+				{By: "client", Phase: "data", Count: 6}, {By: "server", Phase: "connect", Count: 1},
+			},
+			Duration:  observed(200, 300, 500.25),
+			FirstByte: observed(2, 0.25),
 		}},
-		Backends: []BackendStats{{
-			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, QueueRefused: 4, RetriesRefused: 2,
+		Backends: []stats.Backend{{
+			Name: "app", Total: 10, Connections: 3, MaxConnections: 50, Queued: 1, QueueRefused: 4, RetriesRefused: 2,
 			NoServer: 6, Panic: true, Panics: 7,
-			Servers:     []Count{{"up", 1}, {"down", 2}},
+			States:      counts{{Reason: "up", Count: 1}, {Reason: "down", Count: 2}},
 			ConnectTime: observed(0.25, 0.25, 0, 0),
 			QueueTime:   observed(1.5, 0, 0, 0, 0),
 			CheckTime:   observed(3, 0.5, 0, 0, 0, 0),
 		}},
-		Servers: []ServerStats{
-			{Backend: "app", Name: "a:1", Connections: 8, Current: 2, Limit: 20, Retries: 3,
-				States: []string{"up", "down"}, State: "up", Up: true, Weight: 2.5, Transitions: 5, Ejections: 1,
-				Checks: []Count{{"success", 6}, {"failure", 7}}, Failures: []Count{{"refused", 4}, {"timeout", 0}}},
-			{Backend: "app", Name: `b"\`, States: []string{"up", "down"}, State: "down", Failures: []Count{{"refused", 0}, {"timeout", 0}}},
+		Servers: []stats.Server{
+			{Backend: "app", Name: "a:1", Total: 8, Connections: 2, MaxConnections: 20, Retries: 3,
+				States: []string{"up", "down"}, State: "up", EffectiveWeight: 2.5, Transitions: 5, Ejections: 1,
+				Checks:           counts{{Reason: "success", Count: 6}, {Reason: "failure", Count: 7}},
+				FailuresByReason: counts{{Reason: "refused", Count: 4}, {Reason: "timeout", Count: 0}}},
+			{Backend: "app", Name: `b"\`, States: []string{"up", "down"}, State: "down",
+				FailuresByReason: counts{{Reason: "refused", Count: 0}, {Reason: "timeout", Count: 0}}},
 		},
 	}
 }
@@ -160,12 +166,12 @@ func TestBuckets(t *testing.T) {
 
 // The next scrape has no series of a server that was removed.
 func TestRemovedServer(t *testing.T) {
-	stats := seen()
-	c := NewCollector(func() Stats { return stats })
+	all := seen()
+	c := NewCollector(func() stats.All { return all })
 	if n := strings.Count(seriestest.Expose(t, c), `server="a:1"`); n != 14 {
 		t.Errorf("%d series of the server, want 14", n)
 	}
-	stats.Servers = stats.Servers[1:]
+	all.Servers = all.Servers[1:]
 	page := seriestest.Expose(t, c)
 	if strings.Contains(page, `server="a:1"`) || !strings.Contains(page, `server="b\"\\"`) {
 		t.Errorf("of the servers, the wrong one is left:\n%s", page)
@@ -174,8 +180,8 @@ func TestRemovedServer(t *testing.T) {
 
 // An empty reading has no series, and does not make a scrape fail.
 func TestEmptyProxy(t *testing.T) {
-	seriestest.Expect(t, NewCollector(func() Stats { return Stats{} }), "")
-	expectButBuckets(t, NewCollector(func() Stats { return Stats{Backends: []BackendStats{{Name: "app"}}} }), `
+	seriestest.Expect(t, NewCollector(func() stats.All { return stats.All{} }), "")
+	expectButBuckets(t, NewCollector(func() stats.All { return stats.All{Backends: []stats.Backend{{Name: "app"}}} }), `
 reactord_backend_connections{backend="app"} 0
 reactord_backend_connections_limit{backend="app"} 0
 reactord_backend_connections_total{backend="app"} 0

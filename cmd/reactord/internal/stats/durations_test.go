@@ -1,4 +1,4 @@
-package proxymetrics
+package stats
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestDurationCells(t *testing.T) {
-	if n := durations.Len(); n != durationCells {
+	if n := Cells.Len(); n != durationCells {
 		t.Errorf("there are %d cells, want %d", n, durationCells)
 	}
 }
@@ -18,8 +18,8 @@ func TestDurations(t *testing.T) {
 	for _, ns := range []time.Duration{-1, 0, time.Millisecond, time.Millisecond + 1, time.Hour, 100 * time.Hour} {
 		d.Observe(int64(ns))
 	}
-	read := d.Read()
-	bounds, counts, sum := read.Classic()
+	h := d.Read()
+	bounds, counts, sum := h.Bounds, h.Counts, h.Sum
 	if want := []uint64{2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}; !slices.Equal(counts, want) {
 		t.Errorf("counts %v, want %v", counts, want)
 	}
@@ -32,9 +32,9 @@ func TestDurations(t *testing.T) {
 }
 
 func TestNoDurations(t *testing.T) {
-	var h Histogram
-	if bounds, counts, sum := h.Classic(); len(bounds) != 13 || len(counts) != 14 || slices.Max(counts) != 0 || sum != 0 {
-		t.Errorf("%v, %v, %v", bounds, counts, sum)
+	var d Durations
+	if h := d.Read(); len(h.Bounds) != 13 || len(h.Counts) != 14 || slices.Max(h.Counts) != 0 || h.Sum != 0 {
+		t.Errorf("%+v", h)
 	}
 }
 

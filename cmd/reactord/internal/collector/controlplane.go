@@ -1,66 +1,43 @@
-package proxymetrics
+package collector
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/internal/series"
 )
 
-// XDS is a reading of the client of the control plane.
-type XDS struct {
-	Connected  bool
-	Restored   bool      // what was accepted last is from the process before
-	Heard      time.Time // when the control plane was heard of last; zero: never
-	Failed     time.Time // when there was no stream; zero: always
-	Reconnects uint64
-	Changes    uint64 // plans that pushes have made
-	Types      []XDSType
-}
-
-// XDSType is a reading of one type of resources.
-type XDSType struct {
-	Type     string
-	Version  string
-	Accepted time.Time // zero: never
-	Refused  time.Time // zero: never
-	Pushes   uint64
-	Refusals uint64
-	States   map[string]int
-}
-
-var xdsTable = series.Table[XDS]{
+var xdsTable = series.Table[stats.ControlPlane]{
 	series.Gauge("xds_connected", "Whether there is a stream to a control plane.", nil,
-		func(x *XDS) float64 { return flag(x.Connected) }),
+		func(x *stats.ControlPlane) float64 { return flag(x.Connected) }),
 	series.Gauge("xds_restored",
 		"Whether the process began with what the process before it, or the file last_good, had.", nil,
-		func(x *XDS) float64 { return flag(x.Restored) }),
+		func(x *stats.ControlPlane) float64 { return flag(x.Restored) }),
 	series.Gauge("xds_last_heard_timestamp_seconds",
 		"When the control plane was heard of last, by whichever process, in seconds since 1970; 0: never.", nil,
-		func(x *XDS) float64 { return seconds(x.Heard) }),
+		func(x *stats.ControlPlane) float64 { return seconds(x.Heard) }),
 	series.Gauge("xds_last_failure_timestamp_seconds",
 		"When a stream to a control plane ended or could not be opened last, in seconds since 1970; 0: never.", nil,
-		func(x *XDS) float64 { return seconds(x.Failed) }),
+		func(x *stats.ControlPlane) float64 { return seconds(x.LastFailure) }),
 	series.Counter("xds_reconnects_total", "Attempts to open a stream after the first.", nil,
-		func(x *XDS) float64 { return float64(x.Reconnects) }),
+		func(x *stats.ControlPlane) float64 { return float64(x.Reconnects) }),
 	series.Counter("xds_changes_total", "Plans that pushes have changed.", nil,
-		func(x *XDS) float64 { return float64(x.Changes) }),
+		func(x *stats.ControlPlane) float64 { return float64(x.Changes) }),
 }
 
 var ofType = []string{"type"}
 
-var xdsTypeTable = series.Table[XDSType]{
+var xdsTypeTable = series.Table[stats.ResourceType]{
 	series.Gauge("xds_last_accepted_timestamp_seconds",
 		"When a push was last accepted as a whole, in seconds since 1970; 0: never.", ofType,
-		func(t *XDSType) float64 { return seconds(t.Accepted) }),
+		func(t *stats.ResourceType) float64 { return seconds(t.Accepted) }),
 	series.Gauge("xds_last_refused_timestamp_seconds",
 		"When something of a push was last refused, in seconds since 1970; 0: never.", ofType,
-		func(t *XDSType) float64 { return seconds(t.Refused) }),
+		func(t *stats.ResourceType) float64 { return seconds(t.Refused) }),
 	series.Counter("xds_pushes_total", "Responses of control planes.", ofType,
-		func(t *XDSType) float64 { return float64(t.Pushes) }),
+		func(t *stats.ResourceType) float64 { return float64(t.Pushes) }),
 	series.Counter("xds_refused_pushes_total", "Responses of which something was refused.", ofType,
-		func(t *XDSType) float64 { return float64(t.Refusals) }),
+		func(t *stats.ResourceType) float64 { return float64(t.Refusals) }),
 }
 
 var (
@@ -68,19 +45,19 @@ var (
 	xdsResources = series.NewDesc("xds_resources", "Resources by their state.", "type", "state")
 )
 
-// NewXDS is a collector of the client of the control plane. It calls read once for each scrape, on any goroutine;
-// false: there is no control plane. states are all states of resources.
-func NewXDS(read func() (XDS, bool), states []string) prometheus.Collector {
-	return xdsCollector{read, states}
+// NewControlPlane returns a collector of the client of the control plane. It calls read once for each scrape, on
+// any goroutine; false: there is no control plane. states are all states of resources.
+func NewControlPlane(read func() (stats.ControlPlane, bool), states []string) prometheus.Collector {
+	return controlPlane{read, states}
 }
 
-type xdsCollector struct {
-	read   func() (XDS, bool)
+type controlPlane struct {
+	read   func() (stats.ControlPlane, bool)
 	states []string
 }
 
 // Describe implements [prometheus.Collector].
-func (c xdsCollector) Describe(ch chan<- *prometheus.Desc) {
+func (c controlPlane) Describe(ch chan<- *prometheus.Desc) {
 	xdsTable.Describe(ch)
 	xdsTypeTable.Describe(ch)
 	ch <- xdsVersion
@@ -88,7 +65,7 @@ func (c xdsCollector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector].
-func (c xdsCollector) Collect(ch chan<- prometheus.Metric) {
+func (c controlPlane) Collect(ch chan<- prometheus.Metric) {
 	x, ok := c.read()
 	if !ok {
 		return

@@ -1,43 +1,30 @@
-package proxymetrics
+package collector
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/internal/series"
 )
-
-// Reloads is a reading of the counters of reloads.
-type Reloads struct {
-	Succeeded, Failed uint64
-	LastSuccessful    bool      // the last reload succeeded, or there was none
-	LastSuccess       time.Time // of a reload, or of the start
-}
 
 var ofResult = []string{"result"}
 
 // reloadTable has the series of reloads without a label.
-var reloadTable = series.Table[Reloads]{
+var reloadTable = series.Table[plan.Reloads]{
 	series.Gauge("config_last_reload_successful",
 		"Whether the last reload of the configuration succeeded (1) or was refused (0).", nil,
-		func(r *Reloads) float64 {
-			if r.LastSuccessful {
-				return 1
-			}
-			return 0
-		}),
+		func(r *plan.Reloads) float64 { return flag(r.LastSuccessful) }),
 	series.Gauge("config_last_reload_success_timestamp_seconds",
 		"When the configuration in force was read, in seconds since 1970.", nil,
-		func(r *Reloads) float64 { return seconds(r.LastSuccess) }),
+		func(r *plan.Reloads) float64 { return seconds(r.LastSuccess) }),
 }
 
 var reloads = series.NewDesc("config_reloads_total", "Reloads of the configuration.", ofResult...)
 
 // NewReloads is a collector of reloads. It calls read once for each scrape, on any goroutine.
-func NewReloads(read func() Reloads) prometheus.Collector { return reloadCollector{read} }
+func NewReloads(read func() plan.Reloads) prometheus.Collector { return reloadCollector{read} }
 
-type reloadCollector struct{ read func() Reloads }
+type reloadCollector struct{ read func() plan.Reloads }
 
 // Describe implements [prometheus.Collector].
 func (c reloadCollector) Describe(ch chan<- *prometheus.Desc) {

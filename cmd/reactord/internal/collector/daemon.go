@@ -1,0 +1,62 @@
+package collector
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+	"github.com/reactord/reactord/internal/series"
+)
+
+// daemonTable has the series of the process without a label.
+var daemonTable = series.Table[stats.Daemon]{
+	series.Gauge("plan_revision", "The number of the plan in force; it grows by one with each change.", nil,
+		func(p *stats.Daemon) float64 { return float64(p.PlanRevision) }),
+	series.Gauge("plan_last_change_timestamp_seconds", "When the plan in force came into force, in seconds since 1970.",
+		nil, func(p *stats.Daemon) float64 { return seconds(p.PlanChanged) }),
+	series.Gauge("plan_overrides", "Servers whose state or weight an operator has overridden.", nil,
+		func(p *stats.Daemon) float64 { return float64(p.Overrides) }),
+	series.Counter("log_dropped_total", "Lines of the log that were dropped because its reader was too slow.", nil,
+		func(p *stats.Daemon) float64 { return float64(p.LogDropped) }),
+	series.Gauge("tls_ticket_keys", "Keys of the process that decrypt session tickets.", nil,
+		func(p *stats.Daemon) float64 { return float64(p.TicketKeys) }),
+	series.Gauge("tls_ticket_key_timestamp_seconds",
+		"When the key that encrypts session tickets was made, in seconds since 1970.", nil,
+		func(p *stats.Daemon) float64 { return seconds(p.TicketKeyAt) }),
+}
+
+var (
+	state      = series.NewDesc("state", "1 for the state that the process is in.", "state")
+	configInfo = series.NewDesc("config_info", "The hash of the configuration in force.", "sha256")
+)
+
+// NewDaemon returns a collector of a reading of the daemon. It calls read once for each scrape, on any goroutine.
+func NewDaemon(read func() stats.Daemon) prometheus.Collector { return daemonCollector{read} }
+
+type daemonCollector struct{ read func() stats.Daemon }
+
+// Describe implements [prometheus.Collector].
+func (c daemonCollector) Describe(ch chan<- *prometheus.Desc) {
+	daemonTable.Describe(ch)
+	ch <- state
+	ch <- configInfo
+}
+
+// Collect implements [prometheus.Collector].
+func (c daemonCollector) Collect(ch chan<- prometheus.Metric) {
+	p := c.read()
+	daemonTable.Collect(ch, &p)
+	for _, s := range p.States {
+		ch <- series.Value(state, flag(s == p.State), s)
+	}
+	ch <- series.Value(configInfo, 1, p.ConfigSHA256)
+}
+
+// seconds is a time as a value: seconds since 1970, or 0 for the zero time.
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

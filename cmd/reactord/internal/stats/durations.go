@@ -1,0 +1,66 @@
+package stats
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/reactord/reactord/internal/histogram"
+)
+
+// Durations counts durations. Any thread may observe and read. The zero value is empty.
+type Durations struct {
+	counts [durationCells]atomic.Uint64
+	sum    atomic.Int64 // ns
+}
+
+// Cells are the cells of [Durations]: half a millisecond to an hour in the classic form, and in the native form a
+// quarter of a millisecond to 68 minutes, with four buckets for each power of two.
+var Cells = histogram.New(2, -12, 12, 500*time.Microsecond, time.Millisecond, 5*time.Millisecond,
+	10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond, time.Second, 5*time.Second,
+	10*time.Second, time.Minute, 10*time.Minute, time.Hour)
+
+// durationCells is how many [Cells] there are.
+const durationCells = 109
+
+// Observe counts a duration in nanoseconds.
+func (d *Durations) Observe(ns int64) {
+	d.counts[Cells.Find(time.Duration(ns))].Add(1)
+	d.sum.Add(ns)
+}
+
+// Read returns what was observed. Durations that are observed meanwhile are in it or not, each for itself.
+func (d *Durations) Read() Histogram {
+	h := Histogram{
+		Bounds: classicSeconds, Counts: make([]uint64, len(classicSeconds)+1),
+		Cells: make([]uint64, len(d.counts)), Total: time.Duration(d.sum.Load()),
+	}
+	h.Sum = h.Total.Seconds()
+	classic, bucket := Cells.Classic(), 0
+	for i := range d.counts {
+		h.Cells[i] = d.counts[i].Load()
+		h.Counts[bucket] += h.Cells[i]
+		if bucket < len(classic) && Cells.Bounds()[i] == classic[bucket] {
+			bucket++
+		}
+	}
+	return h
+}
+
+// classicSeconds are the bounds of the classic buckets in seconds.
+var classicSeconds = func() (all []float64) {
+	for _, b := range Cells.Classic() {
+		all = append(all, b.Seconds())
+	}
+	return all
+}()
+
+// Histogram is a distribution of durations. The zero value is empty.
+type Histogram struct {
+	Bounds []float64 `json:"bounds" doc:"The upper bounds of the buckets, in seconds."`
+	Counts []uint64  `json:"counts" doc:"How many are in each bucket; the last one is for those above all bounds."`
+	Sum    float64   `json:"sum" doc:"Of all durations, in seconds."`
+
+	// The same in full: counts by cell of [Cells].
+	Cells []uint64      `json:"-"`
+	Total time.Duration `json:"-"`
+}

@@ -1,0 +1,42 @@
+package stats
+
+import "time"
+
+// Server is a server of a backend.
+type Server struct {
+	Backend          string       `json:"backend"`
+	Name             string       `json:"name"`
+	Address          string       `json:"address"`
+	State            string       `json:"state" enum:"up,ejected,waiting,down,drain,maintenance" doc:"What it is used for; only up has new connections."`
+	Reason           string       `json:"reason,omitempty" doc:"Why it is not up."`
+	Since            time.Time    `json:"since" doc:"When the state was entered."`
+	AdminState       string       `json:"admin_state" enum:"up,drain,maintenance" doc:"What its source or an override says, whatever its health."`
+	Weight           int          `json:"weight" min:"0" max:"1000" doc:"Its share of connections, in relation to the others."`
+	WeightPercent    float64      `json:"weight_percent" doc:"The part of the weight in force: less than 100 after it came up, or if its agent says so."`
+	Priority         int          `json:"priority"`
+	Backup           bool         `json:"backup"`
+	Locality         string       `json:"locality,omitempty"`
+	Connections      int          `json:"connections" doc:"Open connections to it."`
+	MaxConnections   int          `json:"max_connections" doc:"0: no limit."`
+	Total            uint64       `json:"total" doc:"Connections to it so far."`
+	Failures         uint64       `json:"failures" doc:"Connects to it that have failed so far."`
+	FailuresByReason Tally[Count] `json:"failures_by_reason,omitzero" doc:"The same, by reason."`
+	Retries          uint64       `json:"retries" doc:"Connections that failed over from it to the next server."`
+	Ejections        uint64       `json:"ejections" doc:"How often it was ejected."`
+	Transitions      uint64       `json:"transitions" doc:"How often its state changed."`
+	Check            *Check       `json:"check,omitempty" doc:"The last health check, if there was one."`
+	Overridden       bool         `json:"overridden" doc:"Whether an override of this API is in force."`
+	Origin           string       `json:"origin" doc:"Where the server comes from."`
+
+	States          []string     `json:"-"` // that servers can be in
+	EffectiveWeight float64      `json:"-"` // WeightPercent of Weight
+	Checks          Tally[Count] `json:"-"` // by result
+}
+
+// Check is a health check.
+type Check struct {
+	Ended time.Time `json:"ended"`
+	Took  Seconds   `json:"took_seconds"`
+	OK    bool      `json:"ok"`
+	Error string    `json:"error,omitempty" doc:"Why it has failed."`
+}

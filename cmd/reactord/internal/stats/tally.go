@@ -1,0 +1,57 @@
+package stats
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Tally counts events by kind. Its elements are a fixed set, in a fixed order. Its JSON leaves out what never happened.
+type Tally[T interface{ happened() bool }] []T
+
+// IsZero reports whether nothing happened.
+func (t Tally[T]) IsZero() bool { return !slices.ContainsFunc(t, T.happened) }
+
+// MarshalJSON returns the counts above zero.
+func (t Tally[T]) MarshalJSON() ([]byte, error) {
+	all := make([]T, 0, len(t))
+	for _, c := range t {
+		if c.happened() {
+			all = append(all, c)
+		}
+	}
+	return json.Marshal(all)
+}
+
+// Count is how often something happened for one reason. What never happened is not listed.
+type Count struct {
+	Reason string `json:"reason"`
+	Count  uint64 `json:"count"`
+}
+
+func (c Count) happened() bool { return c.Count > 0 }
+
+// Sum adds up counts, whatever the reason.
+func Sum(all Tally[Count]) (n uint64) {
+	for _, c := range all {
+		n += c.Count
+	}
+	return n
+}
+
+// EndCount is how many connections ended in one way. What never happened is not listed.
+type EndCount struct {
+	By    string `json:"by" doc:"What ended them, as in the metrics."`
+	Phase string `json:"phase"`
+	Count uint64 `json:"count"`
+}
+
+func (e EndCount) happened() bool { return e.Count > 0 }
+
+// Handshakes is how many TLS handshakes had one result. What never happened is not listed.
+type Handshakes struct {
+	Version string `json:"version" doc:"Of TLS, as 1.3; none: the sides have agreed on none."`
+	Result  string `json:"result" doc:"As in the metrics: full, resumed, failed or timeout."`
+	Count   uint64 `json:"count"`
+}
+
+func (h Handshakes) happened() bool { return h.Count > 0 }
