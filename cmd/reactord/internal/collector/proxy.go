@@ -106,6 +106,8 @@ var serverTable = series.Table[stats.Server]{
 		func(s *stats.Server) float64 { return float64(s.Transitions) }),
 	series.Counter("server_ejections_total", "Times that the server was ejected after failed connects.", ofServer,
 		func(s *stats.Server) float64 { return float64(s.Ejections) }),
+	series.Counter("server_downtime_seconds_total", "Seconds for which the server was down or ejected.", ofServer,
+		func(s *stats.Server) float64 { return float64(s.Downtime) }),
 	series.Counter("server_retries_total", "Times that a connection failed over from this server to the next one.",
 		ofServer, func(s *stats.Server) float64 { return float64(s.Retries) }),
 }

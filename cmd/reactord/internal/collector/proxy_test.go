@@ -50,7 +50,7 @@ func seen() stats.All {
 		}},
 		Servers: []stats.Server{
 			{Backend: "app", Name: "a:1", Total: 8, Connections: 2, MaxConnections: 20, Retries: 3,
-				States: []string{"up", "down"}, State: "up", EffectiveWeight: 2.5, Transitions: 5, Ejections: 1,
+				States: []string{"up", "down"}, State: "up", EffectiveWeight: 2.5, Transitions: 5, Ejections: 1, Downtime: 1.5,
 				Checks:           counts{{Reason: "success", Count: 6}, {Reason: "failure", Count: 7}},
 				FailuresByReason: counts{{Reason: "refused", Count: 4}, {Reason: "timeout", Count: 0}}},
 			{Backend: "app", Name: `b"\`, States: []string{"up", "down"}, State: "down",
@@ -118,6 +118,8 @@ reactord_server_connections_limit{backend="app",server="a:1"} 20
 reactord_server_connections_limit{backend="app",server="b\"\\"} 0
 reactord_server_connections_total{backend="app",server="a:1"} 8
 reactord_server_connections_total{backend="app",server="b\"\\"} 0
+reactord_server_downtime_seconds_total{backend="app",server="a:1"} 1.5
+reactord_server_downtime_seconds_total{backend="app",server="b\"\\"} 0
 reactord_server_ejections_total{backend="app",server="a:1"} 1
 reactord_server_ejections_total{backend="app",server="b\"\\"} 0
 reactord_server_retries_total{backend="app",server="a:1"} 3
@@ -168,8 +170,8 @@ func TestBuckets(t *testing.T) {
 func TestRemovedServer(t *testing.T) {
 	all := seen()
 	c := NewCollector(func() stats.All { return all })
-	if n := strings.Count(seriestest.Expose(t, c), `server="a:1"`); n != 14 {
-		t.Errorf("%d series of the server, want 14", n)
+	if n := strings.Count(seriestest.Expose(t, c), `server="a:1"`); n != 15 {
+		t.Errorf("%d series of the server, want 15", n)
 	}
 	all.Servers = all.Servers[1:]
 	page := seriestest.Expose(t, c)

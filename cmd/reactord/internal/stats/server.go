@@ -24,6 +24,7 @@ type Server struct {
 	Retries          uint64       `json:"retries" doc:"Connections that failed over from it to the next server."`
 	Ejections        uint64       `json:"ejections" doc:"How often it was ejected."`
 	Transitions      uint64       `json:"transitions" doc:"How often its state changed."`
+	Downtime         Seconds      `json:"downtime_seconds" doc:"For how long it was down or ejected so far."`
 	Check            *Check       `json:"check,omitempty" doc:"The last health check, if there was one."`
 	Overridden       bool         `json:"overridden" doc:"Whether an override of this API is in force."`
 	Origin           string       `json:"origin" doc:"Where the server comes from."`

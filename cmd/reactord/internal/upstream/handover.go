@@ -123,6 +123,7 @@ func (s *Server) recall(r *ServerHealth, settings *config.Backend, st *standing)
 	if over := settings.Balance.SlowStart; !r.SlowSince.IsZero() && time.Since(r.SlowSince) < over {
 		st.permille = slowStartPermille
 	}
+	st.down = -st.downtime(time.Now()) // the process before has counted that
 }
 
 // resume sets the times of what the server has recalled, when it joins.

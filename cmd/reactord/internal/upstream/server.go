@@ -175,6 +175,7 @@ func (s *Server) change(v voice, before, after *standing) {
 	from, to := before.state(), after.state()
 	if from != to {
 		after.since = time.Now()
+		after.down = before.downtime(after.since)
 		// One that has waited since the process has started does not start slowly.
 		if to == Up && s.Backend.slowStart() != 0 && (from != Waiting || before.permille != 1000) {
 			after.permille, s.began = slowStartPermille, s.Backend.now()

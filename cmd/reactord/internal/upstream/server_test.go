@@ -157,6 +157,31 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// Time in which a server is down counts while it lasts, and stays when it is up again.
+func TestDowntime(t *testing.T) {
+	r := run(t, reactor.Epoll, 1)
+	s := r.commit(backend("a", 1))["a"].Group().Servers[0]
+	r.on(func() { s.hear(voiceCheck, Down, "test") })
+	eventually(t, "its downtime counts", func() bool { return s.Stats().Downtime >= 0.002 })
+	r.on(func() { s.hear(voiceCheck, Up, "") })
+	was := s.Stats().Downtime
+	time.Sleep(5 * time.Millisecond)
+	if now := s.Stats().Downtime; was < 0.002 || now != was {
+		t.Errorf("%v s, and later %v s", was, now)
+	}
+	r.on(func() { s.hear(voicePlan, Drain, "") })
+	time.Sleep(2 * time.Millisecond)
+	if now := s.Stats().Downtime; now != was {
+		t.Errorf("%v s while it drains, want %v s", now, was)
+	}
+	var st standing
+	long := ServerHealth{Check: "down", Since: time.Now().Add(-time.Hour)}
+	new(Server).recall(&long, &config.Backend{Check: config.Check{Interval: time.Second}}, &st)
+	if d := st.downtime(time.Now()); st.state() != Down || d > time.Minute || d < 0 {
+		t.Errorf("%v is %v after a hand-over", d, st.state())
+	}
+}
+
 // The same address in two backends is two servers.
 func TestSameAddress(t *testing.T) {
 	r := run(t, reactor.Epoll, 1)

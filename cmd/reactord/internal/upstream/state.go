@@ -59,6 +59,7 @@ type standing struct {
 	says    [voiceCount]State
 	reasons [voiceCount]string // for people
 	since   time.Time          // when the state was entered
+	down    time.Duration      // how long the server was down or ejected before that
 
 	agentPercent int // of the weight
 	permille     int // of the weight, while the server starts slowly; 1000: all
@@ -79,6 +80,14 @@ func (s *standing) state() State { return s.says[s.deciding()] }
 
 // reason is why the server is not up; "": it is.
 func (s *standing) reason() string { return s.reasons[s.deciding()] }
+
+// downtime returns how long the server was down or ejected.
+func (s *standing) downtime(now time.Time) time.Duration {
+	if state := s.state(); state != Down && state != Ejected {
+		return s.down
+	}
+	return s.down + now.Sub(s.since)
+}
 
 // weight is what the server's weight is now, in thousandths.
 func (s *standing) weight(of int) int { return of * s.agentPercent * s.permille / 100 }

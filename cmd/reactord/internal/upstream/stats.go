@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
@@ -71,6 +72,7 @@ func (s *Server) Stats() stats.Server {
 		Retries:          s.counters.retries.Load(),
 		Ejections:        s.counters.ejections.Load(),
 		Transitions:      s.counters.transitions.Load(),
+		Downtime:         stats.Of(st.downtime(time.Now())),
 		Check:            s.checking.last.Load(),
 		Origin:           p.Origin,
 		States:           stateNames[:],
