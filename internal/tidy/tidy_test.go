@@ -66,40 +66,7 @@ func list(t *testing.T, name string) []string {
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
 }
 
-// exceptions are the findings of exceptions.txt. used has true for those that were found.
-type exceptions struct{ used map[string]bool }
-
-func newExceptions(t *testing.T) *exceptions {
-	e := &exceptions{used: map[string]bool{}}
-	for _, line := range list(t, "exceptions.txt") {
-		e.used[line] = false
-	}
-	return e
-}
-
-func (e *exceptions) has(path string, rules ...string) bool {
-	for _, rule := range rules {
-		key := path + ": " + rule
-		if _, ok := e.used[key]; ok {
-			e.used[key] = true
-			return true
-		}
-	}
-	return false
-}
-
-// unused reports exceptions that name one of the rules and except nothing.
-func (e *exceptions) unused(t *testing.T, rule func(string) bool) {
-	t.Helper()
-	for line, used := range e.used {
-		if _, r, _ := strings.Cut(line, ": "); !used && rule(r) {
-			t.Errorf("exceptions.txt: nothing needs %q", line)
-		}
-	}
-}
-
 func TestLinesAreShort(t *testing.T) {
-	except := newExceptions(t)
 	for _, path := range files(t) {
 		if filepath.Ext(path) != ".go" {
 			continue
@@ -110,12 +77,11 @@ func TestLinesAreShort(t *testing.T) {
 		}
 		raw := rawStrings(t, src)
 		for i, line := range bytes.Split(src, []byte("\n")) {
-			if n := utf8.RuneCount(line); n > lineLimit && !raw[i+1] && !except.has(path, "line") {
+			if n := utf8.RuneCount(line); n > lineLimit && !raw[i+1] {
 				t.Errorf("%s:%d: %d characters, want %d at most", path, i+1, n, lineLimit)
 			}
 		}
 	}
-	except.unused(t, func(rule string) bool { return rule == "line" })
 }
 
 // generated says that a program wrote this Go code, in its own style.
@@ -149,69 +115,6 @@ func TestRawStrings(t *testing.T) {
 	if len(got) != 3 || !got[2] || !got[3] || !got[4] {
 		t.Errorf("lines %v, want 2 to 4", got)
 	}
-}
-
-var (
-	wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`) // within an identifier
-	between   = regexp.MustCompile(`[\s_\-/*.,;:()\[\]"]+`)
-)
-
-// plain is a line as words with one space between them, so that identifiers are read as well.
-func plain(line string) string {
-	line = wordStart.ReplaceAllString(line, "$1 $2")
-	line = between.ReplaceAllString(line, " ")
-	return " " + strings.ToLower(strings.TrimSpace(line)) + " "
-}
-
-// joined is a line as words, and as many of the next one as an expression of words.txt may continue with.
-func joined(line, next string) (words string, own int) {
-	line = plain(line)
-	more := strings.Fields(plain(next))
-	return line + strings.Join(more[:min(2, len(more))], " ") + " ", len(line) - 1
-}
-
-func TestPlain(t *testing.T) {
-	for _, test := range []struct{ line, want string }{
-		{"// Stats.LentBytes is", " stats lent bytes is "},
-		{"every_letter (at once).", " every letter at once "},
-		{"", "  "},
-	} {
-		if got := plain(test.line); got != test.want {
-			t.Errorf("%q is read as %q, want %q", test.line, got, test.want)
-		}
-	}
-}
-
-func TestWords(t *testing.T) {
-	instead := map[string]string{}
-	for _, line := range list(t, "words.txt") {
-		word, better, ok := strings.Cut(line, " => ")
-		if !ok {
-			t.Fatalf("words.txt: %q has no =>", line)
-		}
-		instead[word] = better
-	}
-	except := newExceptions(t)
-	for _, path := range files(t) {
-		if ext := filepath.Ext(path); ext != ".go" && ext != ".md" || path == "internal/tidy/tidy_test.go" {
-			continue
-		}
-		src := read(t, path)
-		if generated(src) {
-			continue
-		}
-		lines := append(strings.Split(string(src), "\n"), "")
-		for i, line := range lines[:len(lines)-1] {
-			words, own := joined(line, lines[i+1])
-			for word, better := range instead {
-				at := strings.Index(words, " "+word+" ")
-				if at >= 0 && at < own && !except.has(path, word, "*") {
-					t.Errorf("%s:%d: %q; write: %s", path, i+1, word, better)
-				}
-			}
-		}
-	}
-	except.unused(t, func(rule string) bool { return rule != "line" && rule != "*" })
 }
 
 func TestCommitSubjects(t *testing.T) {
