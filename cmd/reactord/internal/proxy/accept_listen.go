@@ -22,7 +22,7 @@ import (
 func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 	p := c.proxy
 	s := &sharedListener{key: l.Key(), address: l.Bind, path: l.Path}
-	s.admission.budget = p.budget
+	s.admission.Init(p.budget)
 	for _, w := range p.workers {
 		one := newListener(w, s)
 		one.options = l.Socket

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/udp"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
@@ -35,8 +36,8 @@ type listener struct {
 	shared      *sharedListener
 	worker      *worker
 	stats       *listenerStats
-	admission   *admission
-	room        *waiter // among those of the admission
+	admission   *limit.Admission
+	room        *limit.Waiter // among those of the admission
 	state       listenerState
 	paused      bool            // the listener waits for room
 	waits       bool            // the listener is among worker.waitingListeners
@@ -52,7 +53,7 @@ type listener struct {
 
 func newListener(w *worker, s *sharedListener) *listener {
 	l := &listener{shared: s, worker: w, stats: &s.stats, admission: &s.admission}
-	l.room = s.admission.waiting.add(w, l)
+	l.room = s.admission.Waiting().Add(w.loop, l)
 	l.again.Init((*acceptTimer)(l))
 	if s.isUDP() {
 		l.udp = newUDP(l)
@@ -86,7 +87,16 @@ func (l *listener) queued() {
 	}
 }
 
-// resume is called when there may be room.
+// Resume implements [limit.Resumer].
+func (l *listener) Resume() bool {
+	if l.worker.state > workerServing {
+		return false
+	}
+	l.resume()
+	return true
+}
+
+// resume continues to accept: there may be room.
 func (l *listener) resume() {
 	l.unpause()
 	l.queued()
@@ -162,7 +172,7 @@ func (l *listener) run() {
 		if err != nil {
 			if v == accept {
 				l.giveBack(s)
-				l.admission.give()
+				l.admission.Give()
 			}
 			if !errors.Is(err, syscall.EAGAIN) {
 				l.backOff(err)
@@ -174,12 +184,12 @@ func (l *listener) run() {
 			l.reject(fd, v, peer.AddrPort())
 		case !s.admitted(peer.AddrPort().Addr()):
 			l.giveBack(s)
-			l.admission.give()
+			l.admission.Give()
 			l.deny(fd, peer)
 		default:
 			if full := l.takeSource(s, peer); full != nil {
 				l.giveBack(s)
-				l.admission.give()
+				l.admission.Give()
 				l.rejectSource(fd, full, peer)
 				break
 			}
@@ -204,10 +214,10 @@ func (l *listener) tryAccept() (fd int, peer reactor.Address, err error) {
 // next decides on the next connection, and takes what it needs if it can be accepted.
 func (l *listener) next(s *settings) verdict {
 	now := l.worker.loop.Now()
-	wait := l.worker.proxy.rate.take(s.processRate, now)
+	wait := l.worker.proxy.rate.Take(s.processRate, now)
 	if wait == 0 {
-		if wait = l.shared.rate.take(s.rate, now); wait != 0 {
-			l.worker.proxy.rate.give(s.processRate)
+		if wait = l.shared.rate.Take(s.rate, now); wait != 0 {
+			l.worker.proxy.rate.Give(s.processRate)
 		}
 	}
 	switch {
@@ -216,7 +226,7 @@ func (l *listener) next(s *settings) verdict {
 	case wait != 0:
 		l.waitForRate(wait)
 		return later
-	case s.reject && l.admission.take() != granted:
+	case s.reject && l.admission.Take() != limit.Granted:
 		l.giveBack(s)
 		return rejectLimit
 	case !s.reject && !l.enter():
@@ -228,8 +238,8 @@ func (l *listener) next(s *settings) verdict {
 
 // giveBack gives back the tokens of a connection that is not accepted.
 func (l *listener) giveBack(s *settings) {
-	l.worker.proxy.rate.give(s.processRate)
-	l.shared.rate.give(s.rate)
+	l.worker.proxy.rate.Give(s.processRate)
+	l.shared.rate.Give(s.rate)
 }
 
 // waitForRate lets connections wait in the kernel's queue until one more may be accepted.
@@ -241,9 +251,9 @@ func (l *listener) waitForRate(d time.Duration) {
 }
 
 // takeSource takes a connection out of the buckets of its source. It returns those that have none, or nil.
-func (l *listener) takeSource(s *settings, peer reactor.Address) *sourceBuckets {
+func (l *listener) takeSource(s *settings, peer reactor.Address) *limit.Prefixes {
 	for _, buckets := range s.sources {
-		if buckets != nil && !buckets.take(peer.AddrPort().Addr(), l.worker.loop.Now()) {
+		if buckets != nil && !buckets.Take(peer.AddrPort().Addr(), l.worker.loop.Now()) {
 			return buckets
 		}
 	}
@@ -259,11 +269,11 @@ func (l *listener) reject(fd int, why verdict, peer netip.AddrPort) {
 }
 
 // rejectSource is reject for a source that connects too often.
-func (l *listener) rejectSource(fd int, full *sourceBuckets, peer reactor.Address) {
+func (l *listener) rejectSource(fd int, full *limit.Prefixes, peer reactor.Address) {
 	l.abort(fd, rejectSource, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()), zap.String("limit", limits[rejectSource]),
-			zap.Stringer("source", full.prefix(peer.AddrPort().Addr())))
+			zap.Stringer("source", full.Prefix(peer.AddrPort().Addr())))
 	}
 }
 
@@ -286,7 +296,7 @@ func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
 		return
 	}
 	most := w.accessLog.Settings().Refused
-	if most == 0 || w.proxy.refused.take(rateOf(most, 0), w.loop.Now()) != 0 {
+	if most == 0 || w.proxy.refused.Take(limit.NewRate(config.Rate{Connections: most}), w.loop.Now()) != 0 {
 		return
 	}
 	peer = unmapped(peer)
@@ -327,12 +337,12 @@ func (l *listener) acceptAfter(d time.Duration) {
 // enter takes room for a connection, or pauses the listener until there is some. It joins the waiters before it asks
 // for the last time, so that it cannot miss room that is given back meanwhile.
 func (l *listener) enter() bool {
-	for waits := granted; ; {
-		r := l.admission.take()
+	for waits := limit.Granted; ; {
+		r := l.admission.Take()
 		switch {
-		case r == granted:
+		case r == limit.Granted:
 			return true
-		case r == waits, waits == exhausted:
+		case r == waits, waits == limit.Exhausted:
 			l.pause(r)
 			return false
 		}
@@ -342,14 +352,14 @@ func (l *listener) enter() bool {
 }
 
 // wait has the listener resumed when there is room. There may be room already.
-func (l *listener) wait(r room) {
-	l.room.join()
-	if r == exhausted {
+func (l *listener) wait(r limit.Room) {
+	l.room.Join()
+	if r == limit.Exhausted {
 		l.worker.waitForBudget(l)
 	}
 }
 
-func (l *listener) pause(r room) {
+func (l *listener) pause(r limit.Room) {
 	l.paused = true
 	l.pausedSince.Store(sinceStart())
 	l.stats.pauses.Add(1)
@@ -357,11 +367,11 @@ func (l *listener) pause(r room) {
 		return
 	}
 	what := "max_connections is reached; further connections wait in the kernel's queue"
-	if r == exhausted {
+	if r == limit.Exhausted {
 		what = "the limit on open files leaves no room for a connection (ulimit -n, LimitNOFILE=); " +
 			"further connections wait in the kernel's queue"
 	}
-	l.worker.proxy.log.Warn(what, zap.String("listener", l.name()), zap.Int64("connections", l.admission.conns()))
+	l.worker.proxy.log.Warn(what, zap.String("listener", l.name()), zap.Int64("connections", l.admission.Connections()))
 }
 
 // backOff retries later, after an error of accepting.
@@ -458,7 +468,7 @@ func (l *listener) adopt(fd int) {
 		l.reject(fd, rejectDraining, netip.AddrPort{})
 		return
 	}
-	l.admission.force()
+	l.admission.Force()
 	l.accepted(fd, netip.AddrPort{}, l.shared.settings.Load())
 }
 
@@ -474,7 +484,7 @@ func (l *listener) accepted(fd int, peer netip.AddrPort, s *settings) {
 func (l *listener) connClosed() {
 	l.stats.current.Add(-1)
 	l.worker.open.Add(-1)
-	l.admission.give()
+	l.admission.Give()
 }
 
 // noDescriptor notes that there is no descriptor for the connection to a server.

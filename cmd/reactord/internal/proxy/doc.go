@@ -61,8 +61,8 @@
 //
 // The limits on connections of the process and of a listener are exact, for all loops together. The descriptors of the
 // process, or Limits.MaxConnections if that is less, are one budget. Half of it is guaranteed to the listeners, in
-// equal parts. The other half is for the connections that need it first. A plan with other listeners divides it anew: a
-// listener gets its part as soon as others have given back what they have of it. A few descriptors are left to logs,
+// equal parts. The other half is for the connections that need it first. A plan with other listeners divides it again:
+// a listener gets its part as soon as others have given back what they have of it. A few descriptors are left to logs,
 // the admin API, discovery and health checks.
 //
 // If a listener has no room, further connections wait in the kernel's queue, and are accepted as soon as there is room,
@@ -88,12 +88,11 @@
 //	proxy     what the process has one of: start, drain, counters, memory
 //	plan      puts a plan in force
 //	accept    sockets of listeners, and accepting
-//	limit     who has to wait for room
 //	setup     from an accepted connection to one with a server
 //	conn      a connection: its phases, its identity, its record, its end
 //	flow      bytes between the two sides: pipes, splicing, resets, timeouts
 //	tls       connections with TLS
 //	udp       sessions
 //
-// A worker (worker.go) is what one loop has.
+// A worker (worker.go) is what one loop has. Whether there is room, and who waits for it, is decided by package limit.
 package proxy

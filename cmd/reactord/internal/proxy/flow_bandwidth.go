@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 )
@@ -19,7 +20,7 @@ import (
 // kernel that cannot limit a multishot receive may add what it delivers before the receive is stopped.
 
 // byteLimits are the limits of a listener, by direction. They do not change.
-type byteLimits struct{ own, all, source [2]byteRate }
+type byteLimits struct{ own, all, source [2]limit.ByteRate }
 
 // newByteLimits is nil if nothing is limited.
 func newByteLimits(b *config.Bandwidth) *byteLimits {
@@ -30,21 +31,23 @@ func newByteLimits(b *config.Bandwidth) *byteLimits {
 	return l
 }
 
-func byteRates(r config.ByteRate) [2]byteRate {
-	return [2]byteRate{client: newByteRate(r.FromClient, r.Burst), server: newByteRate(r.FromServer, r.Burst)}
+func byteRates(r config.ByteRate) [2]limit.ByteRate {
+	return [2]limit.ByteRate{
+		client: limit.NewByteRate(r.FromClient, r.Burst), server: limit.NewByteRate(r.FromServer, r.Burst),
+	}
 }
 
 // limits reports whether the bytes from a side are limited. l may be nil.
 func (l *byteLimits) limits(from int) bool {
-	return l != nil && (l.own[from].limited() || l.all[from].limited() || l.source[from].limited())
+	return l != nil && (l.own[from].Limited() || l.all[from].Limited() || l.source[from].Limited())
 }
 
 // least is the smallest burst of the bytes from a side.
 func (l *byteLimits) least(from int) (bytes int64) {
 	bytes = 1 << 40
-	for _, r := range []byteRate{l.own[from], l.all[from], l.source[from]} {
-		if r.limited() {
-			bytes = min(bytes, int64(float64(r.perSecond)*float64(r.burst)/1e9))
+	for _, r := range []limit.ByteRate{l.own[from], l.all[from], l.source[from]} {
+		if r.Limited() {
+			bytes = min(bytes, r.Burst())
 		}
 	}
 	return bytes
@@ -57,8 +60,8 @@ func (l *byteLimits) least(from int) (bytes int64) {
 //	any   → ended  end: the connection is closed
 type throttle struct {
 	pipe     *pipe
-	source   *byteSource // nil: sources are not limited
-	own      byteBucket
+	source   limit.Client // zero if sources are not limited
+	own      limit.ByteBucket
 	timer    reactor.Timer
 	links    intrusive.Links // among the worker's that wait
 	waits    bool
@@ -86,7 +89,7 @@ func (c *conn) limitBytes() {
 		t := &throttle{pipe: &c.pipes[from]}
 		t.timer.Init(t)
 		if sources := c.listener.shared.bytes.sources.Load(); sources != nil {
-			t.source = sources.acquire(c.clientAddr().Addr(), c.loop().Now())
+			t.source = sources.Acquire(c.clientAddr().Addr(), c.loop().Now())
 		}
 		c.pipes[from].throttle = t
 	}
@@ -133,14 +136,14 @@ func (t *throttle) take(bytes int, now int64) (limits *byteLimits, until int64) 
 	if limits == nil {
 		return nil, 0
 	}
-	if r := limits.own[from]; r.limited() {
-		until = max(until, t.own.reserve(r, bytes, now))
+	if r := limits.own[from]; r.Limited() {
+		until = max(until, t.own.Reserve(r, bytes, now))
 	}
-	if r := limits.all[from]; r.limited() {
-		until = max(until, shared.bytes.all[from].reserve(r, bytes, now))
+	if r := limits.all[from]; r.Limited() {
+		until = max(until, shared.bytes.all[from].Reserve(r, bytes, now))
 	}
-	if r := limits.source[from]; r.limited() && t.source != nil {
-		until = max(until, t.source.buckets[from].reserve(r, bytes, now))
+	if r := limits.source[from]; r.Limited() && t.source.Limited() {
+		until = max(until, t.source.Bucket(int(from)).Reserve(r, bytes, now))
 	}
 	return limits, until
 }
@@ -187,16 +190,16 @@ func (t *throttle) end() {
 	t.forget()
 	from, shared := t.pipe.from, t.pipe.conn.listener.shared
 	if l := shared.settings.Load().bytes; l != nil && t.reserved != 0 {
-		if r := l.all[from]; r.limited() {
-			shared.bytes.all[from].giveBack(r, t.reserved)
+		if r := l.all[from]; r.Limited() {
+			shared.bytes.all[from].GiveBack(r, t.reserved)
 		}
-		if r := l.source[from]; r.limited() && t.source != nil {
-			t.source.buckets[from].giveBack(r, t.reserved)
+		if r := l.source[from]; r.Limited() && t.source.Limited() {
+			t.source.Bucket(int(from)).GiveBack(r, t.reserved)
 		}
 	}
-	if t.source != nil {
-		t.source.release()
-		t.source = nil
+	if t.source.Limited() {
+		t.source.Release()
+		t.source = limit.Client{}
 	}
 	t.reserved = 0
 }
@@ -226,7 +229,7 @@ func (w *worker) followBandwidth() {
 		t := throttleOf(l)
 		l = l.Next()
 		if now := t.pipe.conn.listener.shared.settings.Load().bytes; !now.equals(t.with) {
-			t.own.full.Store(0)
+			t.own.Refill()
 			t.OnTimer(0)
 		}
 	}
@@ -238,21 +241,21 @@ func (l *byteLimits) equals(other *byteLimits) bool {
 
 // sharedBytes is the buckets of a listener.
 type sharedBytes struct {
-	_       cacheLine
-	all     [2]byteBucket
-	_       cacheLine
-	sources atomic.Pointer[byteSources] // nil: sources were never limited
+	_       [64]byte
+	all     [2]limit.ByteBucket
+	_       [64]byte
+	sources atomic.Pointer[limit.Clients] // nil: sources were never limited
 }
 
 // follow is called when the listener has other limits: what was taken by the old ones is forgotten.
 func (b *sharedBytes) follow(before, after *byteLimits) {
 	if !after.equals(before) {
 		for i := range b.all {
-			b.all[i].full.Store(0)
+			b.all[i].Refill()
 		}
 	}
-	if after != nil && (after.source[client].limited() || after.source[server].limited()) &&
+	if after != nil && (after.source[client].Limited() || after.source[server].Limited()) &&
 		(b.sources.Load() == nil || before == nil || before.source != after.source) {
-		b.sources.Store(newByteSources())
+		b.sources.Store(limit.NewClients())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"golang.org/x/sys/unix"
@@ -49,13 +50,13 @@ const (
 func (t *transfer) startSplice(credits int) bool {
 	p := t.pipe
 	w := p.conn.worker()
-	if w.splicing >= w.maxSplices || w.proxy.budget.pipes.take() != granted {
+	if w.splicing >= w.maxSplices || w.proxy.budget.Pipes().Take() != limit.Granted {
 		return false
 	}
 	s := w.splices.Get()
 	*s = splice{pipe: p, credits: credits}
 	if s.tube.Open(w.loop, spliceSize) != nil {
-		w.proxy.budget.pipes.give()
+		w.proxy.budget.Pipes().Give()
 		w.splices.Put(s)
 		return false
 	}
@@ -167,7 +168,7 @@ func (s *splice) leave() {
 func (s *splice) end() {
 	w := s.pipe.conn.worker()
 	s.tube.Close()
-	w.proxy.budget.pipes.give()
+	w.proxy.budget.Pipes().Give()
 	s.pipe.out.splice = nil
 	w.splicing--
 	w.splices.Put(s)

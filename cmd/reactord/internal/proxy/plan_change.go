@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/sender"
@@ -58,7 +59,7 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 		done:     make(chan struct{}),
 	}
 	c.next.backends = c.upstream.Backends()
-	c.next.sources = bucketsFor(next.Limits.SourceRate, before.sources)
+	c.next.sources = before.sources.Renew(next.Limits.SourceRate)
 	if err := c.openLog(before); err != nil {
 		c.Discard()
 		return nil, err
@@ -151,10 +152,10 @@ func (c *change) publish() {
 // divide divides the descriptors among the listeners of the next plan.
 func (c *change) divide() {
 	p := c.proxy
-	members, retired := make([]*admission, len(c.next.listeners)), make([]*admission, len(c.gone))
+	members, retired := make([]*limit.Admission, len(c.next.listeners)), make([]*limit.Admission, len(c.gone))
 	for i, s := range c.next.listeners {
 		members[i] = &s.admission
-		s.admission.limit.Store(int64(c.settings[i].MaxConnections))
+		s.admission.SetLimit(c.settings[i].MaxConnections)
 	}
 	for i, s := range c.gone {
 		retired[i] = &s.admission
@@ -163,10 +164,10 @@ func (c *change) divide() {
 	if c.pipes = pipes; pipes == 0 {
 		c.pipes = pairs / 8
 	}
-	p.budget.divide(pairs, pipes, members, retired)
+	p.budget.Divide(pairs, pipes, members, retired)
 	p.limit.Store(int64(pairs))
 	for _, s := range c.next.listeners {
-		s.stats.limit.Store(int64(p.budget.most(&s.admission)))
+		s.stats.limit.Store(int64(p.budget.Most(&s.admission)))
 	}
 }
 

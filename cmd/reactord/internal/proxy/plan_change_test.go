@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -220,61 +219,6 @@ func TestSocketOfTheServiceManager(t *testing.T) {
 			t.Errorf("%v, want that there is no such socket", err)
 		}
 	})
-}
-
-// However often the budget is divided anew while loops take and give, there are never more connections than pairs, and
-// in the end all is given back.
-func TestDivideIsExact(t *testing.T) {
-	const pairs, listeners = 30, 6
-	b, all := divided(pairs, make([]int, listeners)...)
-	var taken atomic.Int64
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for n := range 6 {
-		wg.Go(func() {
-			var held []*admission
-			for i := n; ; i++ {
-				select {
-				case <-stop:
-					for _, a := range held {
-						taken.Add(-1)
-						a.give()
-					}
-					return
-				default:
-				}
-				if a := all[i*7%listeners]; i%3 != 0 && a.take() == granted {
-					if n := taken.Add(1); n > pairs {
-						t.Errorf("%d taken of %d", n, pairs)
-					}
-					held = append(held, a)
-				} else if len(held) != 0 {
-					taken.Add(-1)
-					held[0].give()
-					held = held[1:]
-				}
-			}
-		})
-	}
-	deadline := time.Now().Add(time.Second)
-	for i := 0; time.Now().Before(deadline); i++ {
-		n := 1 + i%listeners
-		for j, a := range all {
-			a.limit.Store(int64((i + j) % 4 * 5))
-		}
-		b.divide(pairs-i%5, 0, all[:n], all[n:])
-	}
-	b.divide(pairs, 0, all, nil)
-	close(stop)
-	wg.Wait()
-	if n := b.free(); n != pairs {
-		t.Errorf("%d pairs are free, want %d", n, pairs)
-	}
-	for i, a := range all {
-		if n, own := split(a.word.Load()); n != 0 || own != a.part.Load() {
-			t.Errorf("listener %d has %d connections and %d pairs of its own, want %d", i, n, own, a.part.Load())
-		}
-	}
 }
 
 // A plan that cannot be prepared leaves nothing open, and everything is as before.

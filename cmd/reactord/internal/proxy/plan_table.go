@@ -6,6 +6,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/netset"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/udp"
@@ -20,7 +21,7 @@ type table struct {
 	byKey     map[plan.ListenerKey]*sharedListener
 	backends  map[string]*upstream.Backend
 	tickets   *certs.Tickets
-	sources   *sourceBuckets // of Limits.SourceRate; nil: no limit
+	sources   *limit.Prefixes // of Limits.SourceRate; nil: no limit
 }
 
 // sharedListener is what the loops share of a listener. It lives as long as plans have its key, and until its last
@@ -34,8 +35,8 @@ type sharedListener struct {
 	access    unixsocket.Access // that the file has
 	settings  atomic.Pointer[settings]
 	stats     listenerStats
-	admission admission
-	rate      bucket
+	admission limit.Admission
+	rate      limit.Bucket
 	bytes     sharedBytes
 	loops     []*listener // by index of the worker; fixed
 }
@@ -50,12 +51,12 @@ type settings struct {
 	endings     endings       // where TLS ends: of the listener and of its routes
 	reject      bool          // connections beyond the limits are reset
 	udp         *udp.Settings // nil: it is no listener of UDP
-	rate        rate
-	processRate rate
-	bytes       *byteLimits       // nil: bytes are not limited
-	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
-	allow, deny *netset.Set       // nil: none are written
-	trusted     *netset.Set       // of whom connections begin with a PROXY header; nil: none does
+	rate        limit.Rate
+	processRate limit.Rate
+	bytes       *byteLimits        // nil: bytes are not limited
+	sources     [2]*limit.Prefixes // of the process and of the listener; nil: no limit
+	allow, deny *netset.Set        // nil: none are written
+	trusted     *netset.Set        // of whom connections begin with a PROXY header; nil: none does
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) (*settings, error) {
@@ -75,29 +76,21 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		endings:     newEndings(ends, r.routes),
 		reject:      l.OnLimit == "reject",
 		udp:         udpSettings(l, before),
-		rate:        newRate(l.Rate),
-		processRate: newRate(next.plan.Limits.Rate),
+		rate:        limit.NewRate(l.Rate),
+		processRate: limit.NewRate(next.plan.Limits.Rate),
 		bytes:       newByteLimits(&l.Bandwidth),
 		allow:       networks(l.Allow),
 		deny:        networks(l.Deny),
 		trusted:     networks(l.ProxyProtocol.Trusted),
 	}
 	s.sources[0] = next.sources
-	var buckets *sourceBuckets
+	var sources *limit.Prefixes
 	if before != nil {
-		buckets = before.sources[1]
+		sources = before.sources[1]
 	}
-	s.sources[1] = bucketsFor(l.SourceRate, buckets)
+	s.sources[1] = sources.Renew(l.SourceRate)
 	s.opens = s.header() || s.asks() || s.tls != nil || len(l.Routes) != 0 || r.fallback == nil
 	return s, nil
-}
-
-// bucketsFor is the table that there is, if it has this limit. Otherwise it is an empty one.
-func bucketsFor(c config.SourceRate, known *sourceBuckets) *sourceBuckets {
-	if known != nil && known.config == c {
-		return known
-	}
-	return newSourceBuckets(c)
 }
 
 // allowed reports whether clients of an address may connect: they are in the networks that may, if there are any, and

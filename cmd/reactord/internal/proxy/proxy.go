@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
@@ -41,15 +42,15 @@ type Proxy struct {
 	retiring  sync.WaitGroup                   // access logs that are not in force any more
 
 	queues       queues
-	budget       *budget
+	budget       *limit.Budget
 	descriptors  int          // that the process has for listeners and connections
 	fixedPairs   int          // see Config.pairs
 	seed         uint64       // see Config.seed
 	unique       uint64       // tells the connections of this process from those of others
 	limit        atomic.Int64 // connections that can be open
 	memory       memory
-	rate         bucket       // of Limits.Rate
-	refused      bucket       // of AccessLog.Refused
+	rate         limit.Bucket // of Limits.Rate
+	refused      limit.Bucket // of AccessLog.Refused
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 	sessions     atomic.Int64 // of UDP
 	ports        int64        // that they may have
@@ -103,7 +104,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		log:        cfg.Log,
 		ended:      make(chan struct{}),
 		checked:    make(chan struct{}),
-		budget:     &budget{},
+		budget:     limit.NewBudget(),
 		inherited:  newInherited(cfg.Inherited),
 		keepFiles:  cfg.KeepFiles,
 		fixedPairs: cfg.pairs,
@@ -124,11 +125,11 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		p.tickets = certs.NewTickets(nil)
 	}
 	if cfg.pairs == 0 {
-		p.descriptors = freeDescriptors()
+		p.descriptors = limit.FreeDescriptors()
 	}
 	for i, l := range loops {
 		w := newWorker(p, l, i)
-		w.descriptors = p.budget.waiting.add(w, w)
+		w.descriptors = p.budget.Waiting().Add(w.loop, w)
 		p.workers = append(p.workers, w)
 	}
 	p.upstreams = upstream.New(upstream.Config{

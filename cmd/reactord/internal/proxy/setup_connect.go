@@ -440,7 +440,7 @@ func (d *dial) queue(t *task.T) error {
 	c := d.conn
 	l, q := c.lane, c.lane.queue
 	l.drop(c)
-	l.room.join()
+	l.room.Join()
 	if l.line.length == 0 { // room may have been given back before join
 		if err := l.take(c, &d.request); !errors.Is(err, balance.ErrFull) {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
@@ -21,8 +22,8 @@ import (
 // take turns.
 type queue struct {
 	length  atomic.Int64
-	_       cacheLine
-	rooms   waiters         // loops on which connections wait
+	_       [64]byte
+	rooms   limit.Waiters   // loops on which connections wait
 	lanes   []*lane         // by worker; fixed
 	waited  stats.Durations // time in the queue, whatever came of it
 	refused atomic.Uint64   // connections that found it full
@@ -43,8 +44,8 @@ type lane struct {
 	picker     balance.Picker
 	needSource bool // the choice of a server depends on the client's address
 	sources    [2]sources
-	line       line    // connections that wait for room
-	room       *waiter // among those of the queue
+	line       line          // connections that wait for room
+	room       *limit.Waiter // among those of the queue
 }
 
 // queues are the queues of a proxy.
@@ -70,8 +71,7 @@ func (p *Proxy) queueOf(b *upstream.Backend) *queue {
 	q := &queue{}
 	for _, w := range p.workers {
 		l := &lane{worker: w, backend: b, queue: q}
-		l.room = q.rooms.add(w, l)
-		l.room.until = workerDraining
+		l.room = q.rooms.Add(w.loop, l)
 		if p.seed != 0 {
 			l.picker.Seed(p.seed)
 		}
@@ -106,7 +106,7 @@ func (p *Proxy) groupChanged(b *upstream.Backend) {
 	p.noteChecked()
 	if q := p.queues.find(b); q != nil {
 		for range q.lanes {
-			q.rooms.wake()
+			q.rooms.Wake()
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (l *lane) giveServer(c *conn) {
 	if c.to != nil {
 		c.to.Load.Give()
 		c.to = nil
-		l.queue.rooms.wake()
+		l.queue.rooms.Wake()
 	}
 }
 
@@ -197,7 +197,7 @@ func (l *lane) give(c *conn) {
 	if c.counted {
 		c.counted = false
 		l.backend.Load.Give()
-		l.queue.rooms.wake()
+		l.queue.rooms.Wake()
 	}
 }
 
@@ -220,13 +220,18 @@ func (q *queue) leave(ns int64) {
 	q.waited.Observe(ns)
 }
 
+// Resume implements [limit.Resumer].
+func (l *lane) Resume() bool {
+	if l.worker.state > workerDraining || l.line.length == 0 {
+		return false
+	}
+	l.resume()
+	return true
+}
+
 // resume lets the connections at the head of the line go on, while there is room. It joins the waiters before it asks
 // for the last time, so that it cannot miss room that is given back meanwhile.
 func (l *lane) resume() {
-	if l.line.length == 0 {
-		l.queue.rooms.wake() // the room is for another loop
-		return
-	}
 	for joined := false; l.line.length != 0; {
 		p := l.line.first()
 		c := p.conn
@@ -239,7 +244,7 @@ func (l *lane) resume() {
 		if joined {
 			return
 		}
-		l.room.join()
+		l.room.Join()
 		joined = true
 	}
 }

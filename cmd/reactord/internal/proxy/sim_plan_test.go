@@ -173,7 +173,7 @@ func (s *planSimulation) check() {
 	s.hurry = true
 	s.simulation.check()
 	for l := range s.listeners {
-		if n := l.admission.conns(); n != 0 {
+		if n := l.admission.Connections(); n != 0 {
 			s.k.Errorf("%d connections of a listener are admitted", n)
 		}
 		if n := l.stats.current.Load(); n != 0 {

@@ -273,11 +273,11 @@ func (s *simulation) checkCounts() {
 	if n := s.proxy.waitingForFD.Load(); n != 0 {
 		s.k.Errorf("%d connections wait for a descriptor", n)
 	}
-	if free := s.proxy.budget.free(); free != s.proxy.budget.pairs {
-		s.k.Errorf("%d pairs are free, want %d", free, s.proxy.budget.pairs)
+	if all, free := s.proxy.budget.Pairs(); free != all {
+		s.k.Errorf("%d pairs are free, want %d", free, all)
 	}
 	for _, l := range s.proxy.table.Load().listeners {
-		if n := l.admission.conns(); n != 0 {
+		if n := l.admission.Connections(); n != 0 {
 			s.k.Errorf("%d connections are admitted", n)
 		}
 	}

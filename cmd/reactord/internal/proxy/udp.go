@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/udp"
@@ -94,22 +95,22 @@ func (l *listener) admitUDP(s *settings, from netip.AddrPort) verdict {
 		return rejectDraining
 	case !s.allowed(from.Addr()):
 		return rejectDenied
-	case l.worker.proxy.rate.take(s.processRate, now) != 0:
+	case l.worker.proxy.rate.Take(s.processRate, now) != 0:
 		return rejectRate
-	case l.shared.rate.take(s.rate, now) != 0:
-		l.worker.proxy.rate.give(s.processRate)
+	case l.shared.rate.Take(s.rate, now) != 0:
+		l.worker.proxy.rate.Give(s.processRate)
 		return rejectRate
 	case s.MaxConnections == 0 && !l.leavesPorts():
 		l.giveBack(s)
 		return rejectPorts
-	case l.admission.take() != granted:
+	case l.admission.Take() != limit.Granted:
 		l.giveBack(s)
 		return rejectLimit
 	}
 	for _, buckets := range s.sources {
-		if buckets != nil && !buckets.take(from.Addr(), now) {
+		if buckets != nil && !buckets.Take(from.Addr(), now) {
 			l.giveBack(s)
-			l.admission.give()
+			l.admission.Give()
 			return rejectSource
 		}
 	}

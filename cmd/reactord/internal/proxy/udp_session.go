@@ -106,7 +106,7 @@ func (l *listener) noSession(s *settings, line accesslog.Record, why end, err er
 		line.ID, line.End, line.Err = w.nextID(), ends[why], err
 		l.logSession(&line)
 	}
-	l.admission.give()
+	l.admission.Give()
 	return nil
 }
 
@@ -230,7 +230,7 @@ func (x *session) Ended(why udp.Why) {
 	x.logEnd()
 	x.to.Load.Give()
 	x.lane.backend.Load.Give()
-	x.lane.queue.rooms.wake()
+	x.lane.queue.rooms.Wake()
 	l.stats.closed[x.why].Add(1)
 	l.stats.duration.Observe(w.loop.Now() - x.began)
 	w.forgetLinks(&x.links, &w.sessions)

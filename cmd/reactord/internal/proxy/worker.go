@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/pool"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
@@ -45,11 +46,11 @@ type worker struct {
 	accessLog *accesslog.Writer // in force; nil: there is none
 	line      accesslog.Record  // that is being filled
 
-	// Waiting for descriptors; see limit_descriptors.go.
+	// Waiting for descriptors; see worker_descriptors.go.
 	forFD            line          // connections without one for the server's side
 	retry            reactor.Timer // of forFD
 	waitingListeners []*listener   // in order
-	descriptors      *waiter       // among those of the budget
+	descriptors      *limit.Waiter // among those of the budget
 	rejected         reactor.Socket
 
 	// What a connection needs only at times.

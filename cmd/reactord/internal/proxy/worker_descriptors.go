@@ -16,7 +16,7 @@ func (w *worker) waitForBudget(l *listener) {
 		l.waits = true
 		w.waitingListeners = append(w.waitingListeners, l)
 	}
-	w.descriptors.join()
+	w.descriptors.Join()
 }
 
 // forgetWaiting takes a listener that stops out of those that wait.
@@ -27,19 +27,20 @@ func (w *worker) forgetWaiting(l *listener) {
 	}
 }
 
-// resume resumes the listeners that wait, in order, until one of them has to wait again.
-func (w *worker) resume() {
-	if len(w.waitingListeners) == 0 { // those that waited have stopped
-		w.proxy.budget.waiting.wake()
+// Resume resumes the listeners that wait, in order, until one of them has to wait again. It implements [limit.Resumer].
+func (w *worker) Resume() bool {
+	if w.state > workerServing || len(w.waitingListeners) == 0 { // those that waited have stopped
+		return false
 	}
 	for len(w.waitingListeners) != 0 {
 		l := w.waitingListeners[0]
 		w.waitingListeners = slices.Delete(w.waitingListeners, 0, 1)
 		l.waits = false
 		if l.resume(); l.waits {
-			return
+			break
 		}
 	}
+	return true
 }
 
 // waitForFD is called before a connection joins the line forFD. Each call is followed by one of hasFD.

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,130 +16,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// However many loops take concurrently, no more is taken than the burst and what was refilled.
-func TestBucketIsExact(t *testing.T) {
-	r := newRate(config.Rate{Connections: 1000, Burst: 50})
-	var b bucket
-	var clock, taken atomic.Int64
-	var wg sync.WaitGroup
-	const second = int64(time.Second)
-	for range 8 {
-		wg.Go(func() {
-			for {
-				now := clock.Add(int64(10 * time.Microsecond))
-				if now > second {
-					return
-				}
-				if b.take(r, now) == 0 {
-					taken.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n := taken.Load(); n < 1000 || n > 1050 {
-		t.Errorf("%d were taken in a second, want 1050 at most", n)
-	}
-}
-
-func TestBucketTellsHowLongToWait(t *testing.T) {
-	r := newRate(config.Rate{Connections: 10, Burst: 2})
-	var b bucket
-	for i, want := range []time.Duration{0, 0, 100 * time.Millisecond} {
-		if got := b.take(r, 5); got != want {
-			t.Errorf("take %d waits for %v, want %v", i, got, want)
-		}
-	}
-	if got := b.take(r, 5+int64(100*time.Millisecond)); got != 0 {
-		t.Errorf("take waits for %v after a refill", got)
-	}
-	if got := b.take(rate{}, 0); got != 0 {
-		t.Errorf("take without a limit waits for %v", got)
-	}
-}
-
 func sourceRate(connections, burst, n int) config.SourceRate {
 	return config.SourceRate{Connections: connections, Burst: burst, IPv4Prefix: 24, IPv6Prefix: 64, Sources: n}
-}
-
-func TestSourcesHaveBucketsOfTheirOwn(t *testing.T) {
-	s := newSourceBuckets(sourceRate(10, 3, 1000))
-	taken := func(addr string, now int64) (n int) {
-		for range 100 {
-			if s.take(netip.MustParseAddr(addr), now) {
-				n++
-			}
-		}
-		return n
-	}
-	now := int64(time.Hour)
-	for _, test := range []struct {
-		addr string
-		want int
-	}{
-		{"192.0.2.1", 3}, {"192.0.2.200", 0}, {"192.0.3.1", 3}, {"::ffff:192.0.3.2", 0},
-		{"2001:db8::1", 3}, {"2001:db8::2", 0}, {"2001:db8:0:1::1", 3},
-	} {
-		if got := taken(test.addr, now); got != test.want {
-			t.Errorf("%s: %d connections, want %d", test.addr, got, test.want)
-		}
-	}
-	if got := taken("192.0.2.7", now+int64(time.Second/5)); got != 2 {
-		t.Errorf("%d connections after a refill, want 2", got)
-	}
-	if got := taken("192.0.2.7", now+int64(1000*24*time.Hour)); got != 3 {
-		t.Errorf("%d connections after years, want 3", got)
-	}
-}
-
-// A prefix whose bucket is not full keeps its entry while others have a full one.
-func TestSourcesEvictTheFullest(t *testing.T) {
-	s := newSourceBuckets(sourceRate(1, 2, 1)) // one set
-	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i), 1}) }
-	now := int64(time.Hour)
-	for s.take(addr(0), now) {
-	}
-	for i := 1; i < 1000; i++ { // each begins with a full bucket, which has one less than before
-		s.take(addr(i), now)
-	}
-	if s.take(addr(0), now) {
-		t.Error("the prefix that has used its burst was forgotten")
-	}
-}
-
-func TestSourcesAreExact(t *testing.T) {
-	s := newSourceBuckets(sourceRate(1, 100, 64))
-	var taken atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 1000 {
-				if s.take(netip.MustParseAddr("10.0.0.1"), 1) {
-					taken.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n := taken.Load(); n != 100 {
-		t.Errorf("%d were taken, want 100", n)
-	}
-}
-
-func TestSourcesTakeNoMemory(t *testing.T) {
-	s := newSourceBuckets(sourceRate(10, 3, 1000))
-	client := netip.MustParseAddr("2001:db8::1")
-	if n := testing.AllocsPerRun(100, func() { s.take(client, 1) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
-func BenchmarkSources(b *testing.B) {
-	s := newSourceBuckets(sourceRate(1<<20, 1<<20, 1<<16))
-	client := netip.MustParseAddr("192.0.2.1")
-	for i := 0; b.Loop(); i++ {
-		s.take(client, int64(i)*1000)
-	}
 }
 
 // limited runs a proxy whose listener has limits, and tries so many connections.

@@ -4,112 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/reactord/reactord/reactor"
 )
-
-// However many loops take and give concurrently, no listener has more connections than its limit, all listeners
-// together have no more than the budget, and everything is given back.
-func TestAdmissionIsExact(t *testing.T) {
-	const pairs = 20
-	b, all := divided(pairs, 3, 12, 0, 0)
-	common := b.common.Load()
-	var taken atomic.Int64
-	var wg sync.WaitGroup
-	for n := range 8 {
-		rng := rand.New(rand.NewPCG(uint64(n), 1))
-		wg.Go(func() {
-			var held []*admission
-			for range 20000 {
-				if a := all[rng.IntN(len(all))]; rng.IntN(2) == 0 && a.take() == granted {
-					if n := taken.Add(1); n > pairs {
-						t.Errorf("%d taken of %d", n, pairs)
-					}
-					if n := a.conns(); n > a.most() {
-						t.Errorf("%d connections, at most %d", n, a.most())
-					}
-					held = append(held, a)
-				} else if len(held) != 0 {
-					taken.Add(-1)
-					held[0].give()
-					held = held[1:]
-				}
-			}
-			for _, a := range held {
-				taken.Add(-1)
-				a.give()
-			}
-		})
-	}
-	wg.Wait()
-	expectAllBack(t, b, all, common)
-}
-
-// divided is so many pairs, divided among listeners with these limits.
-func divided(pairs int, limits ...int) (*budget, []*admission) {
-	b := &budget{}
-	var all []*admission
-	for _, n := range limits {
-		a := &admission{budget: b}
-		a.limit.Store(int64(n))
-		all = append(all, a)
-	}
-	b.divide(pairs, 0, all, nil)
-	return b, all
-}
-
-// free is the pairs that no connection has, if there is no connection.
-func (b *budget) free() int64 {
-	n := b.common.Load()
-	for _, a := range *b.members.Load() {
-		_, own := split(a.word.Load())
-		n += own
-	}
-	return n
-}
-
-func expectAllBack(t *testing.T, b *budget, all []*admission, common int64) {
-	t.Helper()
-	for i := range all {
-		if n := all[i].conns(); n != 0 {
-			t.Errorf("listener %d has %d connections", i, n)
-		}
-	}
-	if n := b.common.Load(); n != common {
-		t.Errorf("%d common pairs are free, want %d", n, common)
-	}
-}
-
-func TestDivide(t *testing.T) {
-	for _, test := range []struct {
-		pairs     int
-		limits    []int
-		own, most []int64
-		common    int64
-	}{
-		{100, []int{0}, []int64{50}, []int64{100}, 50},
-		{100, []int{7}, []int64{7}, []int64{7}, 93},
-		{100, []int{0, 2, 30}, []int64{16, 2, 16}, []int64{82, 2, 30}, 66},
-		{2, []int{0, 0, 0}, []int64{0, 0, 0}, []int64{2, 2, 2}, 2},
-	} {
-		b, all := divided(test.pairs, test.limits...)
-		if n := b.common.Load(); n != test.common {
-			t.Errorf("%v: %d are common, want %d", test, n, test.common)
-		}
-		for i := range all {
-			_, own := split(all[i].word.Load())
-			if most := int64(b.most(all[i])); own != test.own[i] || most != test.most[i] {
-				t.Errorf("%v: listener %d has %d of its own, %d at most", test, i, own, most)
-			}
-		}
-	}
-}
 
 // startMany runs a proxy with several listeners in front of one server, and with so many pairs of descriptors.
 func startMany(t *testing.T, ring reactor.RingKind, loops, listeners, pairs int, ln net.Listener) *Proxy {
@@ -229,7 +130,6 @@ func TestRoomIsNeverLost(t *testing.T) {
 		ln := listen(t)
 		go echo(ln)
 		p := startMany(t, ring, 3, listeners, pairs, ln)
-		common := p.budget.common.Load()
 		var wg sync.WaitGroup
 		for n := range clients {
 			wg.Go(func() {
@@ -250,9 +150,13 @@ func TestRoomIsNeverLost(t *testing.T) {
 		}
 		wg.Wait()
 		deadline := time.Now().Add(10 * time.Second)
-		for ; p.budget.common.Load() != common; time.Sleep(time.Millisecond) {
+		for ; ; time.Sleep(time.Millisecond) {
+			all, free := p.budget.Pairs()
+			if free == all {
+				break
+			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%d common pairs are free, want %d", p.budget.common.Load(), common)
+				t.Fatalf("%d pairs are free, want %d", free, all)
 			}
 		}
 	})

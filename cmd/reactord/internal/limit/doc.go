@@ -1,0 +1,43 @@
+// Package limit decides whether there is room: for connections within the descriptors of the process, for connections
+// and bytes within a rate, for clients by their addresses. It also wakes the loops that wait for room. It knows neither
+// connections nor sockets; the proxy is its user.
+//
+// # How to use it
+//
+// A [Budget] has the descriptors of the process, an [Admission] the connections of a listener. Take is asked before a
+// connection is accepted, Give is called when it has ended. A [Bucket] limits the rate of connections, and [Prefixes]
+// that of each prefix of clients' addresses. A [ByteBucket] limits the rate of bytes, and [Clients] has buckets for
+// each client's address.
+//
+// What finds no room joins the [Waiters], and asks once more before it waits.
+//
+// # What it guarantees
+//
+// Limits are exact for all loops together, with two exceptions, which the tables of addresses have because their size
+// is fixed: see [Prefixes] and [Clients].
+//
+// No wake-up is lost: the proof is at [Waiters]. Each time that room is given back wakes one waiter. A waiter that does
+// not need the room passes it on to the next.
+//
+// Nothing that is asked for a connection or for bytes allocates, takes a lock or waits. Where loops change the same
+// number, they compare and swap, and the one that fails has only to repeat a few instructions.
+//
+// # Threads
+//
+// Take, Force, Give, Reserve, GiveBack, Acquire, Release and Wake may be called from any thread. Waiters are added
+// before a loop uses them; Join is called on the waiter's loop, and resumes happen there. Budget.Divide, Budget.Most
+// and Admission.SetLimit are the planner's: one thread at a time calls them, while the loops take and give.
+//
+// Times are nanoseconds on one clock that all loops share and that does not go back, as that of reactor.Loop.
+//
+// # Files
+//
+//	budget      descriptors, divided among listeners; descriptors.go counts them
+//	admission   the connections of a listener
+//	waiters     who waits for room, and who is woken
+//	rate        buckets of connections
+//	bytes       buckets of bytes
+//	table       what is kept by address, for the next two
+//	prefixes    rates of connections by prefix
+//	clients     buckets of bytes by address
+package limit
