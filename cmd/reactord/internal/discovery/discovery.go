@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
@@ -136,10 +135,9 @@ func joined(errs []error) error {
 // unique sorts servers by address. Of several with one address only the first one stays: that with the lowest priority,
 // or else the largest weight. A name that repeats is replaced by the address.
 func unique(servers []plan.Server) []plan.Server {
-	sort.Slice(servers, func(i, j int) bool {
-		a, b := &servers[i], &servers[j]
+	slices.SortFunc(servers, func(a, b plan.Server) int {
 		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.Weight, a.Weight),
-			cmp.Compare(a.Name, b.Name)) < 0
+			cmp.Compare(a.Name, b.Name))
 	})
 	servers = slices.CompactFunc(servers, func(a, b plan.Server) bool { return a.Address == b.Address })
 	names := make(map[string]bool, len(servers))

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/netip"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -187,10 +186,9 @@ func join(parts map[string]part, port config.ServicePort) (servers []plan.Server
 	if len(servers) == 0 && missing {
 		return nil, noPort(port, ports)
 	}
-	sort.Slice(servers, func(i, j int) bool {
-		a, b := &servers[i], &servers[j]
+	slices.SortFunc(servers, func(a, b plan.Server) int {
 		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.State, b.State), cmp.Compare(a.Locality, b.Locality),
-			cmp.Compare(a.Origin, b.Origin)) < 0
+			cmp.Compare(a.Origin, b.Origin))
 	})
 	servers = slices.CompactFunc(servers, func(a, b plan.Server) bool { return a.Address == b.Address })
 	if len(servers) > maxServers {

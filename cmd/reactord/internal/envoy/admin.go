@@ -1,10 +1,11 @@
 package envoy
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -148,7 +149,7 @@ func (p process) Stats() (all []dropin.Stat) {
 	add("listener_manager.workers_started", 1)
 	p.pushes(add)
 	p.connections(add)
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name }) // smaller than slices.SortFunc
+	slices.SortFunc(all, func(a, b dropin.Stat) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 

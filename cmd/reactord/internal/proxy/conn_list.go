@@ -1,10 +1,10 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
@@ -66,7 +66,7 @@ func (p *Proxy) Connections(ctx context.Context, f Filter, limit int) ([]Connect
 		return nil, err
 	}
 	all := slices.Concat(found...)
-	sort.Slice(all, func(i, j int) bool { return all[i].ID > all[j].ID })
+	slices.SortFunc(all, func(a, b Connection) int { return cmp.Compare(b.ID, a.ID) })
 	if limit > 0 && len(all) > limit {
 		all = all[:limit]
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -275,6 +274,6 @@ func (c *Client) ready(chosen *choice) {
 			}
 		}
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name }) // smaller than slices.SortFunc
+	slices.SortFunc(all, func(a, b ReadyListener) int { return cmp.Compare(a.Name, b.Name) })
 	c.cfg.Ready(all)
 }

@@ -1,8 +1,9 @@
 package xds
 
 import (
+	"cmp"
 	"net/netip"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
@@ -140,11 +141,8 @@ func (c *Client) Resources() (all []stats.Resource) {
 		}
 		all = append(all, one)
 	})
-	sort.Slice(all, func(i, j int) bool { // slices.SortFunc would be compiled for this type: 30 KB
-		if all[i].Type != all[j].Type {
-			return all[i].Type < all[j].Type
-		}
-		return all[i].Name < all[j].Name
+	slices.SortFunc(all, func(a, b stats.Resource) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }

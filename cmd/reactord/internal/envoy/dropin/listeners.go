@@ -1,6 +1,7 @@
 package dropin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -10,7 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -261,7 +261,7 @@ func (l *Listeners) Addrs() (all []net.Addr) {
 	for _, s := range l.open {
 		all = append(all, s.listener.Addr())
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].String() < all[j].String() }) // smaller than slices.SortFunc
+	slices.SortFunc(all, func(a, b net.Addr) int { return cmp.Compare(a.String(), b.String()) })
 	return all
 }
 

@@ -1,8 +1,9 @@
 package envoypb
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -57,7 +58,7 @@ func walk(m protoreflect.Message, path string, visit func(path string, m protore
 		}
 		return true
 	})
-	sort.Slice(set, func(i, j int) bool { return set[i].Number() < set[j].Number() }) // smaller than slices.SortFunc
+	slices.SortFunc(set, func(a, b protoreflect.FieldDescriptor) int { return cmp.Compare(a.Number(), b.Number()) })
 	for _, fd := range set {
 		name, value := join(path, string(fd.Name())), m.Get(fd)
 		switch {
@@ -67,7 +68,7 @@ func walk(m protoreflect.Message, path string, visit func(path string, m protore
 				keys = append(keys, key)
 				return true
 			})
-			sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
+			slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return cmp.Compare(a.String(), b.String()) })
 			for _, key := range keys {
 				walk(value.Map().Get(key).Message(), fmt.Sprintf("%s[%q]", name, key.String()), visit)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -76,8 +75,8 @@ func Build(s *Set) (*plan.Control, []Fault) {
 			b.faults = append(b.faults, Fault{TypeListener, name, err})
 		}
 	}
-	sort.SliceStable(b.control.Listeners, func(i, j int) bool { // whatever their claims are
-		return b.control.Listeners[i].Name < b.control.Listeners[j].Name
+	slices.SortStableFunc(b.control.Listeners, func(x, y config.Listener) int { // whatever their claims are
+		return cmp.Compare(x.Name, y.Name)
 	})
 	for _, name := range sorted(b.uses) {
 		if err := b.backend(name, b.uses[name]); err != nil {
@@ -85,9 +84,8 @@ func Build(s *Set) (*plan.Control, []Fault) {
 		}
 	}
 	b.idle()
-	sort.SliceStable(b.faults, func(i, j int) bool { // smaller than slices.SortStableFunc
-		x, y := &b.faults[i], &b.faults[j]
-		return x.Type < y.Type || x.Type == y.Type && x.Name < y.Name
+	slices.SortStableFunc(b.faults, func(x, y Fault) int {
+		return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Name, y.Name))
 	})
 	return b.control, b.faults
 }
