@@ -21,10 +21,6 @@ const (
 	directory = "cmd/reactord/internal/xds/envoypb"
 )
 
-// structFile is where google.protobuf.Struct is. The subset has its own: the Go package structpb would link what reads
-// and writes JSON, 0.19 MB.
-const structFile = "google/protobuf/struct.proto"
-
 type file = descriptorpb.FileDescriptorProto
 
 // cutter makes the subset's files, one for each proto package.
@@ -109,10 +105,10 @@ func (c *cutter) check(m *Message) {
 		if fd.IsMap() {
 			fd = fd.MapValue()
 		}
-		if of := fd.Message(); of != nil && c.wanted[of.FullName()] == nil && !c.wellKnown(of) {
+		if of := fd.Message(); of != nil && c.wanted[of.FullName()] == nil && !wellKnown(of) {
 			c.errorf(f.Line, "the type of %s.%s, %s, has no message line", m.Name, f.Name, of.FullName())
 		}
-		if of := fd.Enum(); of != nil && !c.wellKnown(of) {
+		if of := fd.Enum(); of != nil && !wellKnown(of) {
 			c.enums[of.FullName()] = true
 			outer, nested := of.Parent().(protoreflect.MessageDescriptor)
 			switch {
@@ -125,10 +121,8 @@ func (c *cutter) check(m *Message) {
 	}
 }
 
-// wellKnown says that the module google.golang.org/protobuf has the Go type, and the subset does not.
-func (c *cutter) wellKnown(d protoreflect.Descriptor) bool {
-	return d.ParentFile().Package() == "google.protobuf" && d.ParentFile().Path() != structFile
-}
+// wellKnown reports whether the module google.golang.org/protobuf has the Go type.
+func wellKnown(d protoreflect.Descriptor) bool { return d.ParentFile().Package() == "google.protobuf" }
 
 // outermost says that no message around this one is of the subset, or has been made for one inside.
 func (c *cutter) outermost(md protoreflect.MessageDescriptor) bool {
@@ -235,7 +229,7 @@ func (c *cutter) depend(in *file, fd protoreflect.FieldDescriptor) {
 		return
 	}
 	name := of.ParentFile().Path()
-	if !c.wellKnown(of) {
+	if !wellKnown(of) {
 		name = c.file(of).GetName()
 	}
 	if name != in.GetName() {

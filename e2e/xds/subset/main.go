@@ -117,9 +117,7 @@ func compile(files []*descriptorpb.FileDescriptorProto) (map[string]string, erro
 	}
 	code := map[string]string{}
 	for _, file := range response.File {
-		if code[file.GetName()], err = trim(file.GetContent()); err != nil {
-			return nil, fmt.Errorf("%s: %w", file.GetName(), err)
-		}
+		code[file.GetName()] = file.GetContent()
 	}
 	return code, nil
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // Name is the name of the program that this one can replace.
@@ -86,7 +88,7 @@ func NewIdentity(f *bootstrap.Flags, b *bootstrap.Bootstrap) (*Identity, error) 
 	}
 	if b.Node.Metadata != nil {
 		var err error
-		if n.Metadata, err = corepb.NewStruct(b.Node.Metadata); err != nil {
+		if n.Metadata, err = structpb.NewStruct(b.Node.Metadata); err != nil {
 			return nil, fmt.Errorf("bootstrap: node.metadata: %w", err)
 		}
 	}

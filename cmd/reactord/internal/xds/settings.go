@@ -10,6 +10,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // Settings are those of the configuration.
@@ -79,7 +81,7 @@ func (s *Settings) node() *corepb.Node {
 	}
 	for _, m := range s.Node.Metadata {
 		if n.Metadata == nil {
-			n.Metadata = &corepb.Struct{Fields: map[string]*corepb.Value{}}
+			n.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{}}
 		}
 		n.Metadata.Fields[m.Name] = metadataValue(m.Value)
 	}
@@ -87,12 +89,12 @@ func (s *Settings) node() *corepb.Node {
 }
 
 // metadataValue is JSON as what it means, and everything else as text.
-func metadataValue(text string) *corepb.Value {
+func metadataValue(text string) *structpb.Value {
 	var v any
 	if json.Unmarshal([]byte(text), &v) == nil {
-		if made, err := corepb.NewValue(v); err == nil {
+		if made, err := structpb.NewValue(v); err == nil {
 			return made
 		}
 	}
-	return corepb.NewStringValue(text)
+	return structpb.NewStringValue(text)
 }

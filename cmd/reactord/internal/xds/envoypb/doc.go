@@ -6,8 +6,8 @@
 // overlooked: [Unknown] names every field of a message that must not be there, and [Forget] drops what is ignored, so
 // that messages can be compared. fields.txt, which is generated too, has the names.
 //
-// The messages are in Go packages below this one, each for the proto packages that subset.txt gives it: few, because
-// each costs some size, and several, because the API has messages of the same name:
+// The messages are in Go packages below this one, each for the proto packages that subset.txt gives it. There are
+// several, because the API has messages of the same name:
 //
 //	discoverypb  requests, responses, resources; google.rpc.Status
 //	corepb       addresses, nodes, where configuration and secrets come from, matchers of strings, access logs
@@ -17,9 +17,6 @@
 //	rbacpb       who may connect
 //	xdspb        the matcher that is shared with other proxies
 //	httppb       what it takes to recognise a listener for readiness or statistics
-//
-// google.protobuf.Struct is corepb.Struct, with the functions that structpb has for it: structpb would link what reads
-// and writes JSON, 0.19 MB. It must not be imported beside this package, since a name is registered once.
 //
 // To change the subset, edit subset.txt and run go generate in this directory. It needs the nested module e2e/xds, and
 // no protoc.

@@ -12,8 +12,10 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	anypb "google.golang.org/protobuf/types/known/anypb"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -74,6 +76,11 @@ func (x Cluster_DiscoveryType) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use Cluster_DiscoveryType.Descriptor instead.
+func (Cluster_DiscoveryType) EnumDescriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 0}
+}
+
 type Cluster_LbPolicy int32
 
 const (
@@ -130,6 +137,11 @@ func (x Cluster_LbPolicy) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use Cluster_LbPolicy.Descriptor instead.
+func (Cluster_LbPolicy) EnumDescriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 1}
+}
+
 type Cluster_DnsLookupFamily int32
 
 const (
@@ -180,6 +192,11 @@ func (x Cluster_DnsLookupFamily) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use Cluster_DnsLookupFamily.Descriptor instead.
+func (Cluster_DnsLookupFamily) EnumDescriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 2}
+}
+
 type Cluster struct {
 	state                  protoimpl.MessageState          `protogen:"open.v1"`
 	TransportSocketMatches []*Cluster_TransportSocketMatch `protobuf:"bytes,43,rep,name=transport_socket_matches,json=transportSocketMatches,proto3" json:"transport_socket_matches,omitempty"`
@@ -218,6 +235,13 @@ type Cluster struct {
 	sizeCache                           protoimpl.SizeCache
 }
 
+func (x *Cluster) Reset() {
+	*x = Cluster{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Cluster) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -234,6 +258,11 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
+func (*Cluster) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Cluster) GetTransportSocketMatches() []*Cluster_TransportSocketMatch {
@@ -480,6 +509,13 @@ type CircuitBreakers struct {
 	sizeCache         protoimpl.SizeCache
 }
 
+func (x *CircuitBreakers) Reset() {
+	*x = CircuitBreakers{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *CircuitBreakers) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -496,6 +532,11 @@ func (x *CircuitBreakers) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CircuitBreakers.ProtoReflect.Descriptor instead.
+func (*CircuitBreakers) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *CircuitBreakers) GetThresholds() []*CircuitBreakers_Thresholds {
@@ -529,6 +570,13 @@ type OutlierDetection struct {
 	sizeCache                              protoimpl.SizeCache
 }
 
+func (x *OutlierDetection) Reset() {
+	*x = OutlierDetection{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *OutlierDetection) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -545,6 +593,11 @@ func (x *OutlierDetection) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutlierDetection.ProtoReflect.Descriptor instead.
+func (*OutlierDetection) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *OutlierDetection) GetConsecutive_5Xx() *wrapperspb.UInt32Value {
@@ -631,6 +684,13 @@ type UpstreamConnectionOptions struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *UpstreamConnectionOptions) Reset() {
+	*x = UpstreamConnectionOptions{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *UpstreamConnectionOptions) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -649,6 +709,11 @@ func (x *UpstreamConnectionOptions) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use UpstreamConnectionOptions.ProtoReflect.Descriptor instead.
+func (*UpstreamConnectionOptions) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{3}
+}
+
 func (x *UpstreamConnectionOptions) GetTcpKeepalive() *corepb.TcpKeepalive {
 	if x != nil {
 		return x.TcpKeepalive
@@ -662,6 +727,13 @@ type Filter struct {
 	TypedConfig   *anypb.Any             `protobuf:"bytes,2,opt,name=typed_config,json=typedConfig,proto3" json:"typed_config,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Filter) Reset() {
+	*x = Filter{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Filter) String() string {
@@ -680,6 +752,11 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Filter.ProtoReflect.Descriptor instead.
+func (*Filter) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Filter) GetName() string {
@@ -703,6 +780,13 @@ type LoadBalancingPolicy struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *LoadBalancingPolicy) Reset() {
+	*x = LoadBalancingPolicy{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *LoadBalancingPolicy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -721,6 +805,11 @@ func (x *LoadBalancingPolicy) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use LoadBalancingPolicy.ProtoReflect.Descriptor instead.
+func (*LoadBalancingPolicy) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{5}
+}
+
 func (x *LoadBalancingPolicy) GetPolicies() []*LoadBalancingPolicy_Policy {
 	if x != nil {
 		return x.Policies
@@ -731,10 +820,17 @@ func (x *LoadBalancingPolicy) GetPolicies() []*LoadBalancingPolicy_Policy {
 type Cluster_TransportSocketMatch struct {
 	state           protoimpl.MessageState  `protogen:"open.v1"`
 	Name            string                  `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Match           *corepb.Struct          `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
+	Match           *structpb.Struct        `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
 	TransportSocket *corepb.TransportSocket `protobuf:"bytes,3,opt,name=transport_socket,json=transportSocket,proto3" json:"transport_socket,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Cluster_TransportSocketMatch) Reset() {
+	*x = Cluster_TransportSocketMatch{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Cluster_TransportSocketMatch) String() string {
@@ -755,6 +851,11 @@ func (x *Cluster_TransportSocketMatch) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Cluster_TransportSocketMatch.ProtoReflect.Descriptor instead.
+func (*Cluster_TransportSocketMatch) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 0}
+}
+
 func (x *Cluster_TransportSocketMatch) GetName() string {
 	if x != nil {
 		return x.Name
@@ -762,7 +863,7 @@ func (x *Cluster_TransportSocketMatch) GetName() string {
 	return ""
 }
 
-func (x *Cluster_TransportSocketMatch) GetMatch() *corepb.Struct {
+func (x *Cluster_TransportSocketMatch) GetMatch() *structpb.Struct {
 	if x != nil {
 		return x.Match
 	}
@@ -783,6 +884,13 @@ type Cluster_CustomClusterType struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Cluster_CustomClusterType) Reset() {
+	*x = Cluster_CustomClusterType{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Cluster_CustomClusterType) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -801,6 +909,11 @@ func (x *Cluster_CustomClusterType) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Cluster_CustomClusterType.ProtoReflect.Descriptor instead.
+func (*Cluster_CustomClusterType) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 1}
+}
+
 func (x *Cluster_CustomClusterType) GetTypedConfig() *anypb.Any {
 	if x != nil {
 		return x.TypedConfig
@@ -814,6 +927,13 @@ type Cluster_EdsClusterConfig struct {
 	ServiceName   string                 `protobuf:"bytes,2,opt,name=service_name,json=serviceName,proto3" json:"service_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cluster_EdsClusterConfig) Reset() {
+	*x = Cluster_EdsClusterConfig{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Cluster_EdsClusterConfig) String() string {
@@ -832,6 +952,11 @@ func (x *Cluster_EdsClusterConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cluster_EdsClusterConfig.ProtoReflect.Descriptor instead.
+func (*Cluster_EdsClusterConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 2}
 }
 
 func (x *Cluster_EdsClusterConfig) GetEdsConfig() *corepb.ConfigSource {
@@ -857,6 +982,13 @@ type Cluster_SlowStartConfig struct {
 	sizeCache        protoimpl.SizeCache
 }
 
+func (x *Cluster_SlowStartConfig) Reset() {
+	*x = Cluster_SlowStartConfig{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Cluster_SlowStartConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -873,6 +1005,11 @@ func (x *Cluster_SlowStartConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cluster_SlowStartConfig.ProtoReflect.Descriptor instead.
+func (*Cluster_SlowStartConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 3}
 }
 
 func (x *Cluster_SlowStartConfig) GetSlowStartWindow() *durationpb.Duration {
@@ -903,6 +1040,13 @@ type Cluster_RoundRobinLbConfig struct {
 	sizeCache       protoimpl.SizeCache
 }
 
+func (x *Cluster_RoundRobinLbConfig) Reset() {
+	*x = Cluster_RoundRobinLbConfig{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Cluster_RoundRobinLbConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -921,6 +1065,11 @@ func (x *Cluster_RoundRobinLbConfig) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Cluster_RoundRobinLbConfig.ProtoReflect.Descriptor instead.
+func (*Cluster_RoundRobinLbConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 4}
+}
+
 func (x *Cluster_RoundRobinLbConfig) GetSlowStartConfig() *Cluster_SlowStartConfig {
 	if x != nil {
 		return x.SlowStartConfig
@@ -935,6 +1084,13 @@ type Cluster_LeastRequestLbConfig struct {
 	SlowStartConfig   *Cluster_SlowStartConfig `protobuf:"bytes,3,opt,name=slow_start_config,json=slowStartConfig,proto3" json:"slow_start_config,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Cluster_LeastRequestLbConfig) Reset() {
+	*x = Cluster_LeastRequestLbConfig{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Cluster_LeastRequestLbConfig) String() string {
@@ -953,6 +1109,11 @@ func (x *Cluster_LeastRequestLbConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cluster_LeastRequestLbConfig.ProtoReflect.Descriptor instead.
+func (*Cluster_LeastRequestLbConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 5}
 }
 
 func (x *Cluster_LeastRequestLbConfig) GetChoiceCount() *wrapperspb.UInt32Value {
@@ -990,6 +1151,13 @@ type Cluster_CommonLbConfig struct {
 	sizeCache                       protoimpl.SizeCache
 }
 
+func (x *Cluster_CommonLbConfig) Reset() {
+	*x = Cluster_CommonLbConfig{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Cluster_CommonLbConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1006,6 +1174,11 @@ func (x *Cluster_CommonLbConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cluster_CommonLbConfig.ProtoReflect.Descriptor instead.
+func (*Cluster_CommonLbConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 6}
 }
 
 func (x *Cluster_CommonLbConfig) GetHealthyPanicThreshold() *corepb.Percent {
@@ -1069,6 +1242,13 @@ type Cluster_CommonLbConfig_LocalityWeightedLbConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Cluster_CommonLbConfig_LocalityWeightedLbConfig) Reset() {
+	*x = Cluster_CommonLbConfig_LocalityWeightedLbConfig{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Cluster_CommonLbConfig_LocalityWeightedLbConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1087,11 +1267,23 @@ func (x *Cluster_CommonLbConfig_LocalityWeightedLbConfig) ProtoReflect() protore
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Cluster_CommonLbConfig_LocalityWeightedLbConfig.ProtoReflect.Descriptor instead.
+func (*Cluster_CommonLbConfig_LocalityWeightedLbConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 6, 0}
+}
+
 type Cluster_CommonLbConfig_ConsistentHashingLbConfig struct {
 	state             protoimpl.MessageState  `protogen:"open.v1"`
 	HashBalanceFactor *wrapperspb.UInt32Value `protobuf:"bytes,2,opt,name=hash_balance_factor,json=hashBalanceFactor,proto3" json:"hash_balance_factor,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) Reset() {
+	*x = Cluster_CommonLbConfig_ConsistentHashingLbConfig{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) String() string {
@@ -1112,6 +1304,11 @@ func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) ProtoReflect() protor
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Cluster_CommonLbConfig_ConsistentHashingLbConfig.ProtoReflect.Descriptor instead.
+func (*Cluster_CommonLbConfig_ConsistentHashingLbConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{0, 6, 1}
+}
+
 func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) GetHashBalanceFactor() *wrapperspb.UInt32Value {
 	if x != nil {
 		return x.HashBalanceFactor
@@ -1126,6 +1323,13 @@ type CircuitBreakers_Thresholds struct {
 	MaxPendingRequests *wrapperspb.UInt32Value `protobuf:"bytes,3,opt,name=max_pending_requests,json=maxPendingRequests,proto3" json:"max_pending_requests,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
+}
+
+func (x *CircuitBreakers_Thresholds) Reset() {
+	*x = CircuitBreakers_Thresholds{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *CircuitBreakers_Thresholds) String() string {
@@ -1144,6 +1348,11 @@ func (x *CircuitBreakers_Thresholds) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CircuitBreakers_Thresholds.ProtoReflect.Descriptor instead.
+func (*CircuitBreakers_Thresholds) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{1, 0}
 }
 
 func (x *CircuitBreakers_Thresholds) GetPriority() corepb.RoutingPriority {
@@ -1174,6 +1383,13 @@ type LoadBalancingPolicy_Policy struct {
 	sizeCache            protoimpl.SizeCache
 }
 
+func (x *LoadBalancingPolicy_Policy) Reset() {
+	*x = LoadBalancingPolicy_Policy{}
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *LoadBalancingPolicy_Policy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1192,6 +1408,11 @@ func (x *LoadBalancingPolicy_Policy) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use LoadBalancingPolicy_Policy.ProtoReflect.Descriptor instead.
+func (*LoadBalancingPolicy_Policy) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP(), []int{5, 0}
+}
+
 func (x *LoadBalancingPolicy_Policy) GetTypedExtensionConfig() *corepb.TypedExtensionConfig {
 	if x != nil {
 		return x.TypedExtensionConfig
@@ -1203,7 +1424,7 @@ var File_clusterpb_envoy_config_cluster_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\n" +
-	"'clusterpb/envoy_config_cluster_v3.proto\x12\x17envoy.config.cluster.v3\x1a(clusterpb/envoy_config_endpoint_v3.proto\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xc8\"\n" +
+	"'clusterpb/envoy_config_cluster_v3.proto\x12\x17envoy.config.cluster.v3\x1a(clusterpb/envoy_config_endpoint_v3.proto\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xc8\"\n" +
 	"\aCluster\x12o\n" +
 	"\x18transport_socket_matches\x18+ \x03(\v25.envoy.config.cluster.v3.Cluster.TransportSocketMatchR\x16transportSocketMatches\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12D\n" +
@@ -1326,6 +1547,18 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\x06Policy\x12`\n" +
 	"\x16typed_extension_config\x18\x04 \x01(\v2*.envoy.config.core.v3.TypedExtensionConfigR\x14typedExtensionConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
 
+var (
+	file_clusterpb_envoy_config_cluster_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_config_cluster_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_config_cluster_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_config_cluster_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_config_cluster_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_config_cluster_v3_proto_rawDesc), len(file_clusterpb_envoy_config_cluster_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_config_cluster_v3_proto_rawDescData
+}
+
 var file_clusterpb_envoy_config_cluster_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_clusterpb_envoy_config_cluster_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_clusterpb_envoy_config_cluster_v3_proto_goTypes = []any{
@@ -1359,7 +1592,7 @@ var file_clusterpb_envoy_config_cluster_v3_proto_goTypes = []any{
 	(*corepb.TransportSocket)(nil),                           // 27: envoy.config.core.v3.TransportSocket
 	(*corepb.TcpKeepalive)(nil),                              // 28: envoy.config.core.v3.TcpKeepalive
 	(*anypb.Any)(nil),                                        // 29: google.protobuf.Any
-	(*corepb.Struct)(nil),                                    // 30: google.protobuf.Struct
+	(*structpb.Struct)(nil),                                  // 30: google.protobuf.Struct
 	(*corepb.ConfigSource)(nil),                              // 31: envoy.config.core.v3.ConfigSource
 	(*corepb.RuntimeDouble)(nil),                             // 32: envoy.config.core.v3.RuntimeDouble
 	(*corepb.Percent)(nil),                                   // 33: envoy.type.v3.Percent

@@ -13,6 +13,7 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -32,6 +33,13 @@ type ClusterLoadAssignment struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *ClusterLoadAssignment) Reset() {
+	*x = ClusterLoadAssignment{}
+	mi := &file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ClusterLoadAssignment) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -48,6 +56,11 @@ func (x *ClusterLoadAssignment) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterLoadAssignment.ProtoReflect.Descriptor instead.
+func (*ClusterLoadAssignment) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *ClusterLoadAssignment) GetClusterName() string {
@@ -81,6 +94,13 @@ type LocalityLbEndpoints struct {
 	sizeCache           protoimpl.SizeCache
 }
 
+func (x *LocalityLbEndpoints) Reset() {
+	*x = LocalityLbEndpoints{}
+	mi := &file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *LocalityLbEndpoints) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -97,6 +117,11 @@ func (x *LocalityLbEndpoints) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LocalityLbEndpoints.ProtoReflect.Descriptor instead.
+func (*LocalityLbEndpoints) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *LocalityLbEndpoints) GetLocality() *corepb.Locality {
@@ -140,6 +165,13 @@ type LbEndpoint struct {
 	sizeCache           protoimpl.SizeCache
 }
 
+func (x *LbEndpoint) Reset() {
+	*x = LbEndpoint{}
+	mi := &file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *LbEndpoint) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -156,6 +188,11 @@ func (x *LbEndpoint) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LbEndpoint.ProtoReflect.Descriptor instead.
+func (*LbEndpoint) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *LbEndpoint) GetHostIdentifier() isLbEndpoint_HostIdentifier {
@@ -215,6 +252,13 @@ type Endpoint struct {
 	sizeCache           protoimpl.SizeCache
 }
 
+func (x *Endpoint) Reset() {
+	*x = Endpoint{}
+	mi := &file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Endpoint) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -231,6 +275,11 @@ func (x *Endpoint) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
+func (*Endpoint) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Endpoint) GetAddress() *corepb.Address {
@@ -270,6 +319,13 @@ type ClusterLoadAssignment_Policy struct {
 	sizeCache              protoimpl.SizeCache
 }
 
+func (x *ClusterLoadAssignment_Policy) Reset() {
+	*x = ClusterLoadAssignment_Policy{}
+	mi := &file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ClusterLoadAssignment_Policy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -286,6 +342,11 @@ func (x *ClusterLoadAssignment_Policy) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterLoadAssignment_Policy.ProtoReflect.Descriptor instead.
+func (*ClusterLoadAssignment_Policy) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP(), []int{0, 0}
 }
 
 func (x *ClusterLoadAssignment_Policy) GetDropOverloads() []*ClusterLoadAssignment_Policy_DropOverload {
@@ -316,6 +377,13 @@ type ClusterLoadAssignment_Policy_DropOverload struct {
 	sizeCache      protoimpl.SizeCache
 }
 
+func (x *ClusterLoadAssignment_Policy_DropOverload) Reset() {
+	*x = ClusterLoadAssignment_Policy_DropOverload{}
+	mi := &file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ClusterLoadAssignment_Policy_DropOverload) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -332,6 +400,11 @@ func (x *ClusterLoadAssignment_Policy_DropOverload) ProtoReflect() protoreflect.
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterLoadAssignment_Policy_DropOverload.ProtoReflect.Descriptor instead.
+func (*ClusterLoadAssignment_Policy_DropOverload) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP(), []int{0, 0, 0}
 }
 
 func (x *ClusterLoadAssignment_Policy_DropOverload) GetDropPercentage() *corepb.FractionalPercent {
@@ -351,6 +424,13 @@ type Endpoint_HealthCheckConfig struct {
 	sizeCache                protoimpl.SizeCache
 }
 
+func (x *Endpoint_HealthCheckConfig) Reset() {
+	*x = Endpoint_HealthCheckConfig{}
+	mi := &file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Endpoint_HealthCheckConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -367,6 +447,11 @@ func (x *Endpoint_HealthCheckConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Endpoint_HealthCheckConfig.ProtoReflect.Descriptor instead.
+func (*Endpoint_HealthCheckConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP(), []int{3, 0}
 }
 
 func (x *Endpoint_HealthCheckConfig) GetPortValue() uint32 {
@@ -404,6 +489,13 @@ type Endpoint_AdditionalAddress struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Endpoint_AdditionalAddress) Reset() {
+	*x = Endpoint_AdditionalAddress{}
+	mi := &file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Endpoint_AdditionalAddress) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -420,6 +512,11 @@ func (x *Endpoint_AdditionalAddress) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Endpoint_AdditionalAddress.ProtoReflect.Descriptor instead.
+func (*Endpoint_AdditionalAddress) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP(), []int{3, 1}
 }
 
 func (x *Endpoint_AdditionalAddress) GetAddress() *corepb.Address {
@@ -469,6 +566,18 @@ const file_clusterpb_envoy_config_endpoint_v3_proto_rawDesc = "" +
 	"\x1bdisable_active_health_check\x18\x04 \x01(\bR\x18disableActiveHealthCheck\x1aL\n" +
 	"\x11AdditionalAddress\x127\n" +
 	"\aaddress\x18\x01 \x01(\v2\x1d.envoy.config.core.v3.AddressR\aaddressBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_config_endpoint_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_config_endpoint_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_config_endpoint_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_config_endpoint_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_config_endpoint_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_config_endpoint_v3_proto_rawDesc), len(file_clusterpb_envoy_config_endpoint_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_config_endpoint_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_config_endpoint_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_clusterpb_envoy_config_endpoint_v3_proto_goTypes = []any{

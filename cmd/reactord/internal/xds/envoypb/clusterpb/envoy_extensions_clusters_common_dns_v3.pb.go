@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -73,6 +74,11 @@ func (x DnsLookupFamily) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use DnsLookupFamily.Descriptor instead.
+func (DnsLookupFamily) EnumDescriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDescGZIP(), []int{0}
+}
+
 var File_clusterpb_envoy_extensions_clusters_common_dns_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDesc = "" +
@@ -85,6 +91,18 @@ const file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDesc = "" 
 	"\aV6_ONLY\x10\x03\x12\x10\n" +
 	"\fV4_PREFERRED\x10\x04\x12\a\n" +
 	"\x03ALL\x10\x05BJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_clusterpb_envoy_extensions_clusters_common_dns_v3_proto_goTypes = []any{

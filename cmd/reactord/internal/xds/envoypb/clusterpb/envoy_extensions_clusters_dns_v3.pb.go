@@ -12,6 +12,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -32,6 +33,13 @@ type DnsCluster struct {
 	sizeCache              protoimpl.SizeCache
 }
 
+func (x *DnsCluster) Reset() {
+	*x = DnsCluster{}
+	mi := &file_clusterpb_envoy_extensions_clusters_dns_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *DnsCluster) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -48,6 +56,11 @@ func (x *DnsCluster) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DnsCluster.ProtoReflect.Descriptor instead.
+func (*DnsCluster) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *DnsCluster) GetDnsRefreshRate() *durationpb.Duration {
@@ -89,6 +102,18 @@ const file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc = "" +
 	"\x0frespect_dns_ttl\x18\x05 \x01(\bR\rrespectDnsTtl\x12e\n" +
 	"\x19typed_dns_resolver_config\x18\a \x01(\v2*.envoy.config.core.v3.TypedExtensionConfigR\x16typedDnsResolverConfig\x12d\n" +
 	"\x11dns_lookup_family\x18\b \x01(\x0e28.envoy.extensions.clusters.common.dns.v3.DnsLookupFamilyR\x0fdnsLookupFamilyBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_clusters_dns_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_clusterpb_envoy_extensions_clusters_dns_v3_proto_goTypes = []any{

@@ -13,6 +13,7 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -33,6 +34,13 @@ type LocalityLbConfig struct {
 	sizeCache               protoimpl.SizeCache
 }
 
+func (x *LocalityLbConfig) Reset() {
+	*x = LocalityLbConfig{}
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *LocalityLbConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -49,6 +57,11 @@ func (x *LocalityLbConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LocalityLbConfig.ProtoReflect.Descriptor instead.
+func (*LocalityLbConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *LocalityLbConfig) GetLocalityConfigSpecifier() isLocalityLbConfig_LocalityConfigSpecifier {
@@ -86,6 +99,13 @@ type SlowStartConfig struct {
 	sizeCache        protoimpl.SizeCache
 }
 
+func (x *SlowStartConfig) Reset() {
+	*x = SlowStartConfig{}
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *SlowStartConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -102,6 +122,11 @@ func (x *SlowStartConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlowStartConfig.ProtoReflect.Descriptor instead.
+func (*SlowStartConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *SlowStartConfig) GetSlowStartWindow() *durationpb.Duration {
@@ -132,6 +157,13 @@ type ConsistentHashingLbConfig struct {
 	sizeCache         protoimpl.SizeCache
 }
 
+func (x *ConsistentHashingLbConfig) Reset() {
+	*x = ConsistentHashingLbConfig{}
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ConsistentHashingLbConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -150,6 +182,11 @@ func (x *ConsistentHashingLbConfig) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use ConsistentHashingLbConfig.ProtoReflect.Descriptor instead.
+func (*ConsistentHashingLbConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{2}
+}
+
 func (x *ConsistentHashingLbConfig) GetHashBalanceFactor() *wrapperspb.UInt32Value {
 	if x != nil {
 		return x.HashBalanceFactor
@@ -161,6 +198,13 @@ type LocalityLbConfig_LocalityWeightedLbConfig struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LocalityLbConfig_LocalityWeightedLbConfig) Reset() {
+	*x = LocalityLbConfig_LocalityWeightedLbConfig{}
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *LocalityLbConfig_LocalityWeightedLbConfig) String() string {
@@ -181,6 +225,11 @@ func (x *LocalityLbConfig_LocalityWeightedLbConfig) ProtoReflect() protoreflect.
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use LocalityLbConfig_LocalityWeightedLbConfig.ProtoReflect.Descriptor instead.
+func (*LocalityLbConfig_LocalityWeightedLbConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{0, 0}
+}
+
 var File_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc = "" +
@@ -198,6 +247,18 @@ const file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_ra
 	"\x12min_weight_percent\x18\x03 \x01(\v2\x16.envoy.type.v3.PercentR\x10minWeightPercent\"i\n" +
 	"\x19ConsistentHashingLbConfig\x12L\n" +
 	"\x13hash_balance_factor\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x11hashBalanceFactorBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_goTypes = []any{

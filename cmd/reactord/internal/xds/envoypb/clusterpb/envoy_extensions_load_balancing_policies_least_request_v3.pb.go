@@ -12,6 +12,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -32,6 +33,13 @@ type LeastRequest struct {
 	sizeCache         protoimpl.SizeCache
 }
 
+func (x *LeastRequest) Reset() {
+	*x = LeastRequest{}
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *LeastRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -48,6 +56,11 @@ func (x *LeastRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeastRequest.ProtoReflect.Descriptor instead.
+func (*LeastRequest) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *LeastRequest) GetChoiceCount() *wrapperspb.UInt32Value {
@@ -88,6 +101,18 @@ const file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_p
 	"\x13active_request_bias\x18\x02 \x01(\v2#.envoy.config.core.v3.RuntimeDoubleR\x11activeRequestBias\x12o\n" +
 	"\x11slow_start_config\x18\x03 \x01(\v2C.envoy.extensions.load_balancing_policies.common.v3.SlowStartConfigR\x0fslowStartConfig\x12r\n" +
 	"\x12locality_lb_config\x18\x04 \x01(\v2D.envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfigR\x10localityLbConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_clusterpb_envoy_extensions_load_balancing_policies_least_request_v3_proto_goTypes = []any{

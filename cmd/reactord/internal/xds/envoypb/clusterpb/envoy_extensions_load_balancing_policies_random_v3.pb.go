@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -25,6 +26,13 @@ type Random struct {
 	LocalityLbConfig *LocalityLbConfig      `protobuf:"bytes,1,opt,name=locality_lb_config,json=localityLbConfig,proto3" json:"locality_lb_config,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Random) Reset() {
+	*x = Random{}
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Random) String() string {
@@ -45,6 +53,11 @@ func (x *Random) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Random.ProtoReflect.Descriptor instead.
+func (*Random) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *Random) GetLocalityLbConfig() *LocalityLbConfig {
 	if x != nil {
 		return x.LocalityLbConfig
@@ -59,6 +72,18 @@ const file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_ra
 	"Bclusterpb/envoy_extensions_load_balancing_policies_random_v3.proto\x122envoy.extensions.load_balancing_policies.random.v3\x1aBclusterpb/envoy_extensions_load_balancing_policies_common_v3.proto\"|\n" +
 	"\x06Random\x12r\n" +
 	"\x12locality_lb_config\x18\x01 \x01(\v2D.envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfigR\x10localityLbConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_clusterpb_envoy_extensions_load_balancing_policies_random_v3_proto_goTypes = []any{

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -28,6 +29,13 @@ type RingHash struct {
 	sizeCache                 protoimpl.SizeCache
 }
 
+func (x *RingHash) Reset() {
+	*x = RingHash{}
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *RingHash) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -44,6 +52,11 @@ func (x *RingHash) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RingHash.ProtoReflect.Descriptor instead.
+func (*RingHash) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *RingHash) GetConsistentHashingLbConfig() *ConsistentHashingLbConfig {
@@ -68,6 +81,18 @@ const file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto
 	"\bRingHash\x12\x8e\x01\n" +
 	"\x1cconsistent_hashing_lb_config\x18\x06 \x01(\v2M.envoy.extensions.load_balancing_policies.common.v3.ConsistentHashingLbConfigR\x19consistentHashingLbConfig\x12\x9c\x01\n" +
 	"\x1blocality_weighted_lb_config\x18\a \x01(\v2].envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.LocalityWeightedLbConfigR\x18localityWeightedLbConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_clusterpb_envoy_extensions_load_balancing_policies_ring_hash_v3_proto_goTypes = []any{

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -28,6 +29,13 @@ type RoundRobin struct {
 	sizeCache        protoimpl.SizeCache
 }
 
+func (x *RoundRobin) Reset() {
+	*x = RoundRobin{}
+	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *RoundRobin) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -44,6 +52,11 @@ func (x *RoundRobin) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoundRobin.ProtoReflect.Descriptor instead.
+func (*RoundRobin) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *RoundRobin) GetSlowStartConfig() *SlowStartConfig {
@@ -69,6 +82,18 @@ const file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_pro
 	"RoundRobin\x12o\n" +
 	"\x11slow_start_config\x18\x01 \x01(\v2C.envoy.extensions.load_balancing_policies.common.v3.SlowStartConfigR\x0fslowStartConfig\x12r\n" +
 	"\x12locality_lb_config\x18\x02 \x01(\v2D.envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfigR\x10localityLbConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_clusterpb_envoy_extensions_load_balancing_policies_round_robin_v3_proto_goTypes = []any{

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -24,6 +25,13 @@ type CaresDnsResolverConfig struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CaresDnsResolverConfig) Reset() {
+	*x = CaresDnsResolverConfig{}
+	mi := &file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *CaresDnsResolverConfig) String() string {
@@ -44,12 +52,29 @@ func (x *CaresDnsResolverConfig) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use CaresDnsResolverConfig.ProtoReflect.Descriptor instead.
+func (*CaresDnsResolverConfig) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDescGZIP(), []int{0}
+}
+
 var File_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDesc = "" +
 	"\n" +
 	">clusterpb/envoy_extensions_network_dns_resolver_cares_v3.proto\x12.envoy.extensions.network.dns_resolver.cares.v3\"\x18\n" +
 	"\x16CaresDnsResolverConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_clusterpb_envoy_extensions_network_dns_resolver_cares_v3_proto_goTypes = []any{

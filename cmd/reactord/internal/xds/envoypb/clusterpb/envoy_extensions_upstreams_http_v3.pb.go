@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -26,6 +27,13 @@ type HttpProtocolOptions struct {
 	CommonHttpProtocolOptions *corepb.HttpProtocolOptions `protobuf:"bytes,1,opt,name=common_http_protocol_options,json=commonHttpProtocolOptions,proto3" json:"common_http_protocol_options,omitempty"`
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
+}
+
+func (x *HttpProtocolOptions) Reset() {
+	*x = HttpProtocolOptions{}
+	mi := &file_clusterpb_envoy_extensions_upstreams_http_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *HttpProtocolOptions) String() string {
@@ -46,6 +54,11 @@ func (x *HttpProtocolOptions) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use HttpProtocolOptions.ProtoReflect.Descriptor instead.
+func (*HttpProtocolOptions) Descriptor() ([]byte, []int) {
+	return file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *HttpProtocolOptions) GetCommonHttpProtocolOptions() *corepb.HttpProtocolOptions {
 	if x != nil {
 		return x.CommonHttpProtocolOptions
@@ -60,6 +73,18 @@ const file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDesc = "" +
 	"2clusterpb/envoy_extensions_upstreams_http_v3.proto\x12\"envoy.extensions.upstreams.http.v3\x1a!corepb/envoy_config_core_v3.proto\"\x81\x01\n" +
 	"\x13HttpProtocolOptions\x12j\n" +
 	"\x1ccommon_http_protocol_options\x18\x01 \x01(\v2).envoy.config.core.v3.HttpProtocolOptionsR\x19commonHttpProtocolOptionsBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+
+var (
+	file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDescOnce sync.Once
+	file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDescData []byte
+)
+
+func file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDescGZIP() []byte {
+	file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDescOnce.Do(func() {
+		file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDesc)))
+	})
+	return file_clusterpb_envoy_extensions_upstreams_http_v3_proto_rawDescData
+}
 
 var file_clusterpb_envoy_extensions_upstreams_http_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_clusterpb_envoy_extensions_upstreams_http_v3_proto_goTypes = []any{

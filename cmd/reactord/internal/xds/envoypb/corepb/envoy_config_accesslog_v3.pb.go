@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	anypb "google.golang.org/protobuf/types/known/anypb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -31,6 +32,13 @@ type AccessLog struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *AccessLog) Reset() {
+	*x = AccessLog{}
+	mi := &file_corepb_envoy_config_accesslog_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *AccessLog) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -47,6 +55,11 @@ func (x *AccessLog) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessLog.ProtoReflect.Descriptor instead.
+func (*AccessLog) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_accesslog_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *AccessLog) GetConfigType() isAccessLog_ConfigType {
@@ -83,6 +96,18 @@ const file_corepb_envoy_config_accesslog_v3_proto_rawDesc = "" +
 	"\tAccessLog\x129\n" +
 	"\ftyped_config\x18\x04 \x01(\v2\x14.google.protobuf.AnyH\x00R\vtypedConfigB\r\n" +
 	"\vconfig_typeBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
+
+var (
+	file_corepb_envoy_config_accesslog_v3_proto_rawDescOnce sync.Once
+	file_corepb_envoy_config_accesslog_v3_proto_rawDescData []byte
+)
+
+func file_corepb_envoy_config_accesslog_v3_proto_rawDescGZIP() []byte {
+	file_corepb_envoy_config_accesslog_v3_proto_rawDescOnce.Do(func() {
+		file_corepb_envoy_config_accesslog_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_envoy_config_accesslog_v3_proto_rawDesc), len(file_corepb_envoy_config_accesslog_v3_proto_rawDesc)))
+	})
+	return file_corepb_envoy_config_accesslog_v3_proto_rawDescData
+}
 
 var file_corepb_envoy_config_accesslog_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_corepb_envoy_config_accesslog_v3_proto_goTypes = []any{

@@ -11,8 +11,10 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	anypb "google.golang.org/protobuf/types/known/anypb"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -76,6 +78,11 @@ func (x HealthStatus) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use HealthStatus.Descriptor instead.
+func (HealthStatus) EnumDescriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{0}
+}
+
 type RoutingPriority int32
 
 const (
@@ -117,6 +124,11 @@ func (x RoutingPriority) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use RoutingPriority.Descriptor instead.
+func (RoutingPriority) EnumDescriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{1}
+}
+
 type SocketAddress_Protocol int32
 
 const (
@@ -156,6 +168,11 @@ func (SocketAddress_Protocol) Type() protoreflect.EnumType {
 
 func (x SocketAddress_Protocol) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SocketAddress_Protocol.Descriptor instead.
+func (SocketAddress_Protocol) EnumDescriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{4, 0}
 }
 
 type SocketOption_SocketState int32
@@ -200,6 +217,11 @@ func (SocketOption_SocketState) Type() protoreflect.EnumType {
 
 func (x SocketOption_SocketState) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SocketOption_SocketState.Descriptor instead.
+func (SocketOption_SocketState) EnumDescriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{6, 0}
 }
 
 type ApiConfigSource_ApiType int32
@@ -255,6 +277,11 @@ func (x ApiConfigSource_ApiType) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use ApiConfigSource_ApiType.Descriptor instead.
+func (ApiConfigSource_ApiType) EnumDescriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{16, 0}
+}
+
 type ProxyProtocolConfig_Version int32
 
 const (
@@ -296,11 +323,16 @@ func (x ProxyProtocolConfig_Version) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use ProxyProtocolConfig_Version.Descriptor instead.
+func (ProxyProtocolConfig_Version) EnumDescriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{18, 0}
+}
+
 type Node struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Metadata      *Struct                `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata      *structpb.Struct       `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	Locality      *Locality              `protobuf:"bytes,4,opt,name=locality,proto3" json:"locality,omitempty"`
 	UserAgentName string                 `protobuf:"bytes,6,opt,name=user_agent_name,json=userAgentName,proto3" json:"user_agent_name,omitempty"`
 	// Types that are valid to be assigned to UserAgentVersionType:
@@ -309,6 +341,13 @@ type Node struct {
 	UserAgentVersionType isNode_UserAgentVersionType `protobuf_oneof:"user_agent_version_type"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
+}
+
+func (x *Node) Reset() {
+	*x = Node{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Node) String() string {
@@ -329,6 +368,11 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Node.ProtoReflect.Descriptor instead.
+func (*Node) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *Node) GetId() string {
 	if x != nil {
 		return x.Id
@@ -343,7 +387,7 @@ func (x *Node) GetCluster() string {
 	return ""
 }
 
-func (x *Node) GetMetadata() *Struct {
+func (x *Node) GetMetadata() *structpb.Struct {
 	if x != nil {
 		return x.Metadata
 	}
@@ -399,6 +443,13 @@ type Locality struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Locality) Reset() {
+	*x = Locality{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Locality) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -415,6 +466,11 @@ func (x *Locality) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Locality.ProtoReflect.Descriptor instead.
+func (*Locality) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Locality) GetRegion() string {
@@ -439,10 +495,17 @@ func (x *Locality) GetSubZone() string {
 }
 
 type Metadata struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	FilterMetadata map[string]*Struct     `protobuf:"bytes,1,rep,name=filter_metadata,json=filterMetadata,proto3" json:"filter_metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state          protoimpl.MessageState      `protogen:"open.v1"`
+	FilterMetadata map[string]*structpb.Struct `protobuf:"bytes,1,rep,name=filter_metadata,json=filterMetadata,proto3" json:"filter_metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Metadata) Reset() {
+	*x = Metadata{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Metadata) String() string {
@@ -463,7 +526,12 @@ func (x *Metadata) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *Metadata) GetFilterMetadata() map[string]*Struct {
+// Deprecated: Use Metadata.ProtoReflect.Descriptor instead.
+func (*Metadata) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Metadata) GetFilterMetadata() map[string]*structpb.Struct {
 	if x != nil {
 		return x.FilterMetadata
 	}
@@ -478,6 +546,13 @@ type Address struct {
 	Address       isAddress_Address `protobuf_oneof:"address"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Address) Reset() {
+	*x = Address{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Address) String() string {
@@ -496,6 +571,11 @@ func (x *Address) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Address.ProtoReflect.Descriptor instead.
+func (*Address) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Address) GetAddress() isAddress_Address {
@@ -537,6 +617,13 @@ type SocketAddress struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *SocketAddress) Reset() {
+	*x = SocketAddress{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *SocketAddress) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -553,6 +640,11 @@ func (x *SocketAddress) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SocketAddress.ProtoReflect.Descriptor instead.
+func (*SocketAddress) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SocketAddress) GetProtocol() SocketAddress_Protocol {
@@ -610,6 +702,13 @@ type CidrRange struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *CidrRange) Reset() {
+	*x = CidrRange{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *CidrRange) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -626,6 +725,11 @@ func (x *CidrRange) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CidrRange.ProtoReflect.Descriptor instead.
+func (*CidrRange) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CidrRange) GetAddressPrefix() string {
@@ -656,6 +760,13 @@ type SocketOption struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *SocketOption) Reset() {
+	*x = SocketOption{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *SocketOption) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -672,6 +783,11 @@ func (x *SocketOption) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SocketOption.ProtoReflect.Descriptor instead.
+func (*SocketOption) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SocketOption) GetLevel() int64 {
@@ -745,6 +861,13 @@ type TcpKeepalive struct {
 	sizeCache         protoimpl.SizeCache
 }
 
+func (x *TcpKeepalive) Reset() {
+	*x = TcpKeepalive{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TcpKeepalive) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -761,6 +884,11 @@ func (x *TcpKeepalive) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TcpKeepalive.ProtoReflect.Descriptor instead.
+func (*TcpKeepalive) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TcpKeepalive) GetKeepaliveProbes() *wrapperspb.UInt32Value {
@@ -791,6 +919,13 @@ type RuntimeDouble struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *RuntimeDouble) Reset() {
+	*x = RuntimeDouble{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *RuntimeDouble) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -807,6 +942,11 @@ func (x *RuntimeDouble) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuntimeDouble.ProtoReflect.Descriptor instead.
+func (*RuntimeDouble) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RuntimeDouble) GetDefaultValue() float64 {
@@ -826,6 +966,13 @@ type TransportSocket struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *TransportSocket) Reset() {
+	*x = TransportSocket{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TransportSocket) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -842,6 +989,11 @@ func (x *TransportSocket) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransportSocket.ProtoReflect.Descriptor instead.
+func (*TransportSocket) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TransportSocket) GetConfigType() isTransportSocket_ConfigType {
@@ -877,6 +1029,13 @@ type TypedExtensionConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *TypedExtensionConfig) Reset() {
+	*x = TypedExtensionConfig{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TypedExtensionConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -893,6 +1052,11 @@ func (x *TypedExtensionConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TypedExtensionConfig.ProtoReflect.Descriptor instead.
+func (*TypedExtensionConfig) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TypedExtensionConfig) GetTypedConfig() *anypb.Any {
@@ -915,6 +1079,13 @@ type DataSource struct {
 	sizeCache        protoimpl.SizeCache
 }
 
+func (x *DataSource) Reset() {
+	*x = DataSource{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *DataSource) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -931,6 +1102,11 @@ func (x *DataSource) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DataSource.ProtoReflect.Descriptor instead.
+func (*DataSource) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DataSource) GetSpecifier() isDataSource_Specifier {
@@ -1003,6 +1179,13 @@ type WatchedDirectory struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *WatchedDirectory) Reset() {
+	*x = WatchedDirectory{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *WatchedDirectory) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1019,6 +1202,11 @@ func (x *WatchedDirectory) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchedDirectory.ProtoReflect.Descriptor instead.
+func (*WatchedDirectory) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchedDirectory) GetPath() string {
@@ -1041,6 +1229,13 @@ type ConfigSource struct {
 	sizeCache             protoimpl.SizeCache
 }
 
+func (x *ConfigSource) Reset() {
+	*x = ConfigSource{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ConfigSource) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1057,6 +1252,11 @@ func (x *ConfigSource) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigSource.ProtoReflect.Descriptor instead.
+func (*ConfigSource) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ConfigSource) GetConfigSourceSpecifier() isConfigSource_ConfigSourceSpecifier {
@@ -1128,6 +1328,13 @@ type AggregatedConfigSource struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *AggregatedConfigSource) Reset() {
+	*x = AggregatedConfigSource{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *AggregatedConfigSource) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1146,10 +1353,22 @@ func (x *AggregatedConfigSource) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use AggregatedConfigSource.ProtoReflect.Descriptor instead.
+func (*AggregatedConfigSource) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{14}
+}
+
 type SelfConfigSource struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SelfConfigSource) Reset() {
+	*x = SelfConfigSource{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *SelfConfigSource) String() string {
@@ -1170,12 +1389,24 @@ func (x *SelfConfigSource) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use SelfConfigSource.ProtoReflect.Descriptor instead.
+func (*SelfConfigSource) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{15}
+}
+
 type ApiConfigSource struct {
 	state         protoimpl.MessageState  `protogen:"open.v1"`
 	ApiType       ApiConfigSource_ApiType `protobuf:"varint,1,opt,name=api_type,json=apiType,proto3,enum=envoy.config.core.v3.ApiConfigSource_ApiType" json:"api_type,omitempty"`
 	GrpcServices  []*GrpcService          `protobuf:"bytes,4,rep,name=grpc_services,json=grpcServices,proto3" json:"grpc_services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApiConfigSource) Reset() {
+	*x = ApiConfigSource{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *ApiConfigSource) String() string {
@@ -1194,6 +1425,11 @@ func (x *ApiConfigSource) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApiConfigSource.ProtoReflect.Descriptor instead.
+func (*ApiConfigSource) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ApiConfigSource) GetApiType() ApiConfigSource_ApiType {
@@ -1220,6 +1456,13 @@ type GrpcService struct {
 	sizeCache       protoimpl.SizeCache
 }
 
+func (x *GrpcService) Reset() {
+	*x = GrpcService{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *GrpcService) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1236,6 +1479,11 @@ func (x *GrpcService) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GrpcService.ProtoReflect.Descriptor instead.
+func (*GrpcService) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GrpcService) GetTargetSpecifier() isGrpcService_TargetSpecifier {
@@ -1271,6 +1519,13 @@ type ProxyProtocolConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *ProxyProtocolConfig) Reset() {
+	*x = ProxyProtocolConfig{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ProxyProtocolConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1287,6 +1542,11 @@ func (x *ProxyProtocolConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProxyProtocolConfig.ProtoReflect.Descriptor instead.
+func (*ProxyProtocolConfig) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ProxyProtocolConfig) GetVersion() ProxyProtocolConfig_Version {
@@ -1314,6 +1574,13 @@ type HealthCheck struct {
 	sizeCache             protoimpl.SizeCache
 }
 
+func (x *HealthCheck) Reset() {
+	*x = HealthCheck{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HealthCheck) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1330,6 +1597,11 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
+func (*HealthCheck) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HealthCheck) GetTimeout() *durationpb.Duration {
@@ -1422,6 +1694,13 @@ type HttpProtocolOptions struct {
 	sizeCache             protoimpl.SizeCache
 }
 
+func (x *HttpProtocolOptions) Reset() {
+	*x = HttpProtocolOptions{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HttpProtocolOptions) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1438,6 +1717,11 @@ func (x *HttpProtocolOptions) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HttpProtocolOptions.ProtoReflect.Descriptor instead.
+func (*HttpProtocolOptions) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HttpProtocolOptions) GetIdleTimeout() *durationpb.Duration {
@@ -1461,6 +1745,13 @@ type SocketOptionsOverride struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *SocketOptionsOverride) Reset() {
+	*x = SocketOptionsOverride{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *SocketOptionsOverride) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1479,6 +1770,11 @@ func (x *SocketOptionsOverride) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use SocketOptionsOverride.ProtoReflect.Descriptor instead.
+func (*SocketOptionsOverride) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{21}
+}
+
 func (x *SocketOptionsOverride) GetSocketOptions() []*SocketOption {
 	if x != nil {
 		return x.SocketOptions
@@ -1491,6 +1787,13 @@ type GrpcService_EnvoyGrpc struct {
 	ClusterName   string                 `protobuf:"bytes,1,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GrpcService_EnvoyGrpc) Reset() {
+	*x = GrpcService_EnvoyGrpc{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *GrpcService_EnvoyGrpc) String() string {
@@ -1511,6 +1814,11 @@ func (x *GrpcService_EnvoyGrpc) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use GrpcService_EnvoyGrpc.ProtoReflect.Descriptor instead.
+func (*GrpcService_EnvoyGrpc) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{17, 0}
+}
+
 func (x *GrpcService_EnvoyGrpc) GetClusterName() string {
 	if x != nil {
 		return x.ClusterName
@@ -1529,6 +1837,13 @@ type HealthCheck_Payload struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *HealthCheck_Payload) Reset() {
+	*x = HealthCheck_Payload{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HealthCheck_Payload) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1545,6 +1860,11 @@ func (x *HealthCheck_Payload) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthCheck_Payload.ProtoReflect.Descriptor instead.
+func (*HealthCheck_Payload) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19, 0}
 }
 
 func (x *HealthCheck_Payload) GetPayload() isHealthCheck_Payload_Payload {
@@ -1596,6 +1916,13 @@ type HealthCheck_TcpHealthCheck struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *HealthCheck_TcpHealthCheck) Reset() {
+	*x = HealthCheck_TcpHealthCheck{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HealthCheck_TcpHealthCheck) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1612,6 +1939,11 @@ func (x *HealthCheck_TcpHealthCheck) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthCheck_TcpHealthCheck.ProtoReflect.Descriptor instead.
+func (*HealthCheck_TcpHealthCheck) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19, 1}
 }
 
 func (x *HealthCheck_TcpHealthCheck) GetSend() *HealthCheck_Payload {
@@ -1632,7 +1964,7 @@ var File_corepb_envoy_config_core_v3_proto protoreflect.FileDescriptor
 
 const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\n" +
-	"!corepb/envoy_config_core_v3.proto\x12\x14envoy.config.core.v3\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x94\x02\n" +
+	"!corepb/envoy_config_core_v3.proto\x12\x14envoy.config.core.v3\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x94\x02\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x123\n" +
@@ -1763,6 +2095,18 @@ const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\aDEFAULT\x10\x00\x12\b\n" +
 	"\x04HIGH\x10\x01BGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
 
+var (
+	file_corepb_envoy_config_core_v3_proto_rawDescOnce sync.Once
+	file_corepb_envoy_config_core_v3_proto_rawDescData []byte
+)
+
+func file_corepb_envoy_config_core_v3_proto_rawDescGZIP() []byte {
+	file_corepb_envoy_config_core_v3_proto_rawDescOnce.Do(func() {
+		file_corepb_envoy_config_core_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_envoy_config_core_v3_proto_rawDesc), len(file_corepb_envoy_config_core_v3_proto_rawDesc)))
+	})
+	return file_corepb_envoy_config_core_v3_proto_rawDescData
+}
+
 var file_corepb_envoy_config_core_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_corepb_envoy_config_core_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_corepb_envoy_config_core_v3_proto_goTypes = []any{
@@ -1798,7 +2142,7 @@ var file_corepb_envoy_config_core_v3_proto_goTypes = []any{
 	(*GrpcService_EnvoyGrpc)(nil),      // 29: envoy.config.core.v3.GrpcService.EnvoyGrpc
 	(*HealthCheck_Payload)(nil),        // 30: envoy.config.core.v3.HealthCheck.Payload
 	(*HealthCheck_TcpHealthCheck)(nil), // 31: envoy.config.core.v3.HealthCheck.TcpHealthCheck
-	(*Struct)(nil),                     // 32: google.protobuf.Struct
+	(*structpb.Struct)(nil),            // 32: google.protobuf.Struct
 	(*wrapperspb.UInt32Value)(nil),     // 33: google.protobuf.UInt32Value
 	(*anypb.Any)(nil),                  // 34: google.protobuf.Any
 	(*durationpb.Duration)(nil),        // 35: google.protobuf.Duration
@@ -1852,7 +2196,6 @@ func file_corepb_envoy_config_core_v3_proto_init() {
 	if File_corepb_envoy_config_core_v3_proto != nil {
 		return
 	}
-	file_corepb_google_protobuf_proto_init()
 	file_corepb_envoy_config_core_v3_proto_msgTypes[0].OneofWrappers = []any{
 		(*Node_UserAgentVersion)(nil),
 	}

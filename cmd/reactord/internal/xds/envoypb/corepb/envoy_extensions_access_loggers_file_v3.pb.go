@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -25,6 +26,13 @@ type FileAccessLog struct {
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileAccessLog) Reset() {
+	*x = FileAccessLog{}
+	mi := &file_corepb_envoy_extensions_access_loggers_file_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *FileAccessLog) String() string {
@@ -45,6 +53,11 @@ func (x *FileAccessLog) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use FileAccessLog.ProtoReflect.Descriptor instead.
+func (*FileAccessLog) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *FileAccessLog) GetPath() string {
 	if x != nil {
 		return x.Path
@@ -59,6 +72,18 @@ const file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDesc = "" +
 	"4corepb/envoy_extensions_access_loggers_file_v3.proto\x12'envoy.extensions.access_loggers.file.v3\"#\n" +
 	"\rFileAccessLog\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04pathBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
+
+var (
+	file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDescOnce sync.Once
+	file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDescData []byte
+)
+
+func file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDescGZIP() []byte {
+	file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDescOnce.Do(func() {
+		file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDesc), len(file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDesc)))
+	})
+	return file_corepb_envoy_extensions_access_loggers_file_v3_proto_rawDescData
+}
 
 var file_corepb_envoy_extensions_access_loggers_file_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_corepb_envoy_extensions_access_loggers_file_v3_proto_goTypes = []any{

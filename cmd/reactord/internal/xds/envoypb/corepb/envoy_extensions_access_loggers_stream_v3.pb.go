@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -24,6 +25,13 @@ type StdoutAccessLog struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StdoutAccessLog) Reset() {
+	*x = StdoutAccessLog{}
+	mi := &file_corepb_envoy_extensions_access_loggers_stream_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *StdoutAccessLog) String() string {
@@ -44,10 +52,22 @@ func (x *StdoutAccessLog) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use StdoutAccessLog.ProtoReflect.Descriptor instead.
+func (*StdoutAccessLog) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDescGZIP(), []int{0}
+}
+
 type StderrAccessLog struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StderrAccessLog) Reset() {
+	*x = StderrAccessLog{}
+	mi := &file_corepb_envoy_extensions_access_loggers_stream_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *StderrAccessLog) String() string {
@@ -68,6 +88,11 @@ func (x *StderrAccessLog) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use StderrAccessLog.ProtoReflect.Descriptor instead.
+func (*StderrAccessLog) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDescGZIP(), []int{1}
+}
+
 var File_corepb_envoy_extensions_access_loggers_stream_v3_proto protoreflect.FileDescriptor
 
 const file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDesc = "" +
@@ -75,6 +100,18 @@ const file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDesc = "" +
 	"6corepb/envoy_extensions_access_loggers_stream_v3.proto\x12)envoy.extensions.access_loggers.stream.v3\"\x11\n" +
 	"\x0fStdoutAccessLog\"\x11\n" +
 	"\x0fStderrAccessLogBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
+
+var (
+	file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDescOnce sync.Once
+	file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDescData []byte
+)
+
+func file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDescGZIP() []byte {
+	file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDescOnce.Do(func() {
+		file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDesc), len(file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDesc)))
+	})
+	return file_corepb_envoy_extensions_access_loggers_stream_v3_proto_rawDescData
+}
 
 var file_corepb_envoy_extensions_access_loggers_stream_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_corepb_envoy_extensions_access_loggers_stream_v3_proto_goTypes = []any{

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -35,6 +36,13 @@ type StringMatcher struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *StringMatcher) Reset() {
+	*x = StringMatcher{}
+	mi := &file_corepb_envoy_type_matcher_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *StringMatcher) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -51,6 +59,11 @@ func (x *StringMatcher) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StringMatcher.ProtoReflect.Descriptor instead.
+func (*StringMatcher) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_type_matcher_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *StringMatcher) GetMatchPattern() isStringMatcher_MatchPattern {
@@ -153,6 +166,13 @@ type RegexMatcher struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *RegexMatcher) Reset() {
+	*x = RegexMatcher{}
+	mi := &file_corepb_envoy_type_matcher_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *RegexMatcher) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -169,6 +189,11 @@ func (x *RegexMatcher) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RegexMatcher.ProtoReflect.Descriptor instead.
+func (*RegexMatcher) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_type_matcher_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *RegexMatcher) GetRegex() string {
@@ -195,6 +220,18 @@ const file_corepb_envoy_type_matcher_v3_proto_rawDesc = "" +
 	"\rmatch_pattern\"$\n" +
 	"\fRegexMatcher\x12\x14\n" +
 	"\x05regex\x18\x02 \x01(\tR\x05regexBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
+
+var (
+	file_corepb_envoy_type_matcher_v3_proto_rawDescOnce sync.Once
+	file_corepb_envoy_type_matcher_v3_proto_rawDescData []byte
+)
+
+func file_corepb_envoy_type_matcher_v3_proto_rawDescGZIP() []byte {
+	file_corepb_envoy_type_matcher_v3_proto_rawDescOnce.Do(func() {
+		file_corepb_envoy_type_matcher_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_envoy_type_matcher_v3_proto_rawDesc), len(file_corepb_envoy_type_matcher_v3_proto_rawDesc)))
+	})
+	return file_corepb_envoy_type_matcher_v3_proto_rawDescData
+}
 
 var file_corepb_envoy_type_matcher_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_corepb_envoy_type_matcher_v3_proto_goTypes = []any{

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -25,6 +26,13 @@ type Percent struct {
 	Value         float64                `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Percent) Reset() {
+	*x = Percent{}
+	mi := &file_corepb_envoy_type_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Percent) String() string {
@@ -45,6 +53,11 @@ func (x *Percent) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Percent.ProtoReflect.Descriptor instead.
+func (*Percent) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *Percent) GetValue() float64 {
 	if x != nil {
 		return x.Value
@@ -57,6 +70,13 @@ type FractionalPercent struct {
 	Numerator     uint32                 `protobuf:"varint,1,opt,name=numerator,proto3" json:"numerator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FractionalPercent) Reset() {
+	*x = FractionalPercent{}
+	mi := &file_corepb_envoy_type_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *FractionalPercent) String() string {
@@ -77,6 +97,11 @@ func (x *FractionalPercent) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use FractionalPercent.ProtoReflect.Descriptor instead.
+func (*FractionalPercent) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{1}
+}
+
 func (x *FractionalPercent) GetNumerator() uint32 {
 	if x != nil {
 		return x.Numerator
@@ -92,6 +117,13 @@ type HashPolicy struct {
 	PolicySpecifier isHashPolicy_PolicySpecifier `protobuf_oneof:"policy_specifier"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
+}
+
+func (x *HashPolicy) Reset() {
+	*x = HashPolicy{}
+	mi := &file_corepb_envoy_type_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *HashPolicy) String() string {
@@ -110,6 +142,11 @@ func (x *HashPolicy) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HashPolicy.ProtoReflect.Descriptor instead.
+func (*HashPolicy) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *HashPolicy) GetPolicySpecifier() isHashPolicy_PolicySpecifier {
@@ -144,6 +181,13 @@ type HashPolicy_SourceIp struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *HashPolicy_SourceIp) Reset() {
+	*x = HashPolicy_SourceIp{}
+	mi := &file_corepb_envoy_type_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HashPolicy_SourceIp) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -162,6 +206,11 @@ func (x *HashPolicy_SourceIp) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use HashPolicy_SourceIp.ProtoReflect.Descriptor instead.
+func (*HashPolicy_SourceIp) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{2, 0}
+}
+
 var File_corepb_envoy_type_v3_proto protoreflect.FileDescriptor
 
 const file_corepb_envoy_type_v3_proto_rawDesc = "" +
@@ -177,6 +226,18 @@ const file_corepb_envoy_type_v3_proto_rawDesc = "" +
 	"\n" +
 	"\bSourceIpB\x12\n" +
 	"\x10policy_specifierBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
+
+var (
+	file_corepb_envoy_type_v3_proto_rawDescOnce sync.Once
+	file_corepb_envoy_type_v3_proto_rawDescData []byte
+)
+
+func file_corepb_envoy_type_v3_proto_rawDescGZIP() []byte {
+	file_corepb_envoy_type_v3_proto_rawDescOnce.Do(func() {
+		file_corepb_envoy_type_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_envoy_type_v3_proto_rawDesc), len(file_corepb_envoy_type_v3_proto_rawDesc)))
+	})
+	return file_corepb_envoy_type_v3_proto_rawDescData
+}
 
 var file_corepb_envoy_type_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_corepb_envoy_type_v3_proto_goTypes = []any{

@@ -9,7 +9,9 @@ package corepb
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -23,9 +25,16 @@ const (
 type TypedStruct struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TypeUrl       string                 `protobuf:"bytes,1,opt,name=type_url,json=typeUrl,proto3" json:"type_url,omitempty"`
-	Value         *Struct                `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	Value         *structpb.Struct       `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TypedStruct) Reset() {
+	*x = TypedStruct{}
+	mi := &file_corepb_udpa_type_v1_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *TypedStruct) String() string {
@@ -46,6 +55,11 @@ func (x *TypedStruct) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use TypedStruct.ProtoReflect.Descriptor instead.
+func (*TypedStruct) Descriptor() ([]byte, []int) {
+	return file_corepb_udpa_type_v1_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *TypedStruct) GetTypeUrl() string {
 	if x != nil {
 		return x.TypeUrl
@@ -53,7 +67,7 @@ func (x *TypedStruct) GetTypeUrl() string {
 	return ""
 }
 
-func (x *TypedStruct) GetValue() *Struct {
+func (x *TypedStruct) GetValue() *structpb.Struct {
 	if x != nil {
 		return x.Value
 	}
@@ -64,15 +78,27 @@ var File_corepb_udpa_type_v1_proto protoreflect.FileDescriptor
 
 const file_corepb_udpa_type_v1_proto_rawDesc = "" +
 	"\n" +
-	"\x19corepb/udpa_type_v1.proto\x12\fudpa.type.v1\x1a\x1ccorepb/google_protobuf.proto\"W\n" +
+	"\x19corepb/udpa_type_v1.proto\x12\fudpa.type.v1\x1a\x1cgoogle/protobuf/struct.proto\"W\n" +
 	"\vTypedStruct\x12\x19\n" +
 	"\btype_url\x18\x01 \x01(\tR\atypeUrl\x12-\n" +
 	"\x05value\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05valueBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
 
+var (
+	file_corepb_udpa_type_v1_proto_rawDescOnce sync.Once
+	file_corepb_udpa_type_v1_proto_rawDescData []byte
+)
+
+func file_corepb_udpa_type_v1_proto_rawDescGZIP() []byte {
+	file_corepb_udpa_type_v1_proto_rawDescOnce.Do(func() {
+		file_corepb_udpa_type_v1_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_udpa_type_v1_proto_rawDesc), len(file_corepb_udpa_type_v1_proto_rawDesc)))
+	})
+	return file_corepb_udpa_type_v1_proto_rawDescData
+}
+
 var file_corepb_udpa_type_v1_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_corepb_udpa_type_v1_proto_goTypes = []any{
-	(*TypedStruct)(nil), // 0: udpa.type.v1.TypedStruct
-	(*Struct)(nil),      // 1: google.protobuf.Struct
+	(*TypedStruct)(nil),     // 0: udpa.type.v1.TypedStruct
+	(*structpb.Struct)(nil), // 1: google.protobuf.Struct
 }
 var file_corepb_udpa_type_v1_proto_depIdxs = []int32{
 	1, // 0: udpa.type.v1.TypedStruct.value:type_name -> google.protobuf.Struct
@@ -88,7 +114,6 @@ func file_corepb_udpa_type_v1_proto_init() {
 	if File_corepb_udpa_type_v1_proto != nil {
 		return
 	}
-	file_corepb_google_protobuf_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -13,6 +13,7 @@ import (
 	anypb "google.golang.org/protobuf/types/known/anypb"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -36,6 +37,13 @@ type DeltaDiscoveryRequest struct {
 	sizeCache                protoimpl.SizeCache
 }
 
+func (x *DeltaDiscoveryRequest) Reset() {
+	*x = DeltaDiscoveryRequest{}
+	mi := &file_discoverypb_envoy_service_discovery_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *DeltaDiscoveryRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -52,6 +60,11 @@ func (x *DeltaDiscoveryRequest) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeltaDiscoveryRequest.ProtoReflect.Descriptor instead.
+func (*DeltaDiscoveryRequest) Descriptor() ([]byte, []int) {
+	return file_discoverypb_envoy_service_discovery_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *DeltaDiscoveryRequest) GetNode() *corepb.Node {
@@ -116,6 +129,13 @@ type DeltaDiscoveryResponse struct {
 	sizeCache            protoimpl.SizeCache
 }
 
+func (x *DeltaDiscoveryResponse) Reset() {
+	*x = DeltaDiscoveryResponse{}
+	mi := &file_discoverypb_envoy_service_discovery_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *DeltaDiscoveryResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -132,6 +152,11 @@ func (x *DeltaDiscoveryResponse) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeltaDiscoveryResponse.ProtoReflect.Descriptor instead.
+func (*DeltaDiscoveryResponse) Descriptor() ([]byte, []int) {
+	return file_discoverypb_envoy_service_discovery_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *DeltaDiscoveryResponse) GetSystemVersionInfo() string {
@@ -193,6 +218,13 @@ type Resource struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Resource) Reset() {
+	*x = Resource{}
+	mi := &file_discoverypb_envoy_service_discovery_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Resource) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -209,6 +241,11 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resource.ProtoReflect.Descriptor instead.
+func (*Resource) Descriptor() ([]byte, []int) {
+	return file_discoverypb_envoy_service_discovery_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Resource) GetName() string {
@@ -246,6 +283,13 @@ type ResourceName struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *ResourceName) Reset() {
+	*x = ResourceName{}
+	mi := &file_discoverypb_envoy_service_discovery_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ResourceName) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -264,6 +308,11 @@ func (x *ResourceName) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use ResourceName.ProtoReflect.Descriptor instead.
+func (*ResourceName) Descriptor() ([]byte, []int) {
+	return file_discoverypb_envoy_service_discovery_v3_proto_rawDescGZIP(), []int{3}
+}
+
 func (x *ResourceName) GetName() string {
 	if x != nil {
 		return x.Name
@@ -277,6 +326,13 @@ type ResourceError struct {
 	ErrorDetail   *Status                `protobuf:"bytes,2,opt,name=error_detail,json=errorDetail,proto3" json:"error_detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceError) Reset() {
+	*x = ResourceError{}
+	mi := &file_discoverypb_envoy_service_discovery_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *ResourceError) String() string {
@@ -295,6 +351,11 @@ func (x *ResourceError) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceError.ProtoReflect.Descriptor instead.
+func (*ResourceError) Descriptor() ([]byte, []int) {
+	return file_discoverypb_envoy_service_discovery_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ResourceError) GetResourceName() *ResourceName {
@@ -345,6 +406,18 @@ const file_discoverypb_envoy_service_discovery_v3_proto_rawDesc = "" +
 	"\rResourceError\x12M\n" +
 	"\rresource_name\x18\x01 \x01(\v2(.envoy.service.discovery.v3.ResourceNameR\fresourceName\x125\n" +
 	"\ferror_detail\x18\x02 \x01(\v2\x12.google.rpc.StatusR\verrorDetailBLZJgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypbb\x06proto3"
+
+var (
+	file_discoverypb_envoy_service_discovery_v3_proto_rawDescOnce sync.Once
+	file_discoverypb_envoy_service_discovery_v3_proto_rawDescData []byte
+)
+
+func file_discoverypb_envoy_service_discovery_v3_proto_rawDescGZIP() []byte {
+	file_discoverypb_envoy_service_discovery_v3_proto_rawDescOnce.Do(func() {
+		file_discoverypb_envoy_service_discovery_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_discoverypb_envoy_service_discovery_v3_proto_rawDesc), len(file_discoverypb_envoy_service_discovery_v3_proto_rawDesc)))
+	})
+	return file_discoverypb_envoy_service_discovery_v3_proto_rawDescData
+}
 
 var file_discoverypb_envoy_service_discovery_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_discoverypb_envoy_service_discovery_v3_proto_goTypes = []any{

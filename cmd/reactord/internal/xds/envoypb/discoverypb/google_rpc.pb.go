@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -28,6 +29,13 @@ type Status struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Status) Reset() {
+	*x = Status{}
+	mi := &file_discoverypb_google_rpc_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Status) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -44,6 +52,11 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Status.ProtoReflect.Descriptor instead.
+func (*Status) Descriptor() ([]byte, []int) {
+	return file_discoverypb_google_rpc_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Status) GetCode() int32 {
@@ -69,6 +82,18 @@ const file_discoverypb_google_rpc_proto_rawDesc = "" +
 	"\x06Status\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessageBLZJgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypbb\x06proto3"
+
+var (
+	file_discoverypb_google_rpc_proto_rawDescOnce sync.Once
+	file_discoverypb_google_rpc_proto_rawDescData []byte
+)
+
+func file_discoverypb_google_rpc_proto_rawDescGZIP() []byte {
+	file_discoverypb_google_rpc_proto_rawDescOnce.Do(func() {
+		file_discoverypb_google_rpc_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_discoverypb_google_rpc_proto_rawDesc), len(file_discoverypb_google_rpc_proto_rawDesc)))
+	})
+	return file_discoverypb_google_rpc_proto_rawDescData
+}
 
 var file_discoverypb_google_rpc_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_discoverypb_google_rpc_proto_goTypes = []any{

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -26,6 +27,13 @@ type RouteConfiguration struct {
 	VirtualHosts  []*VirtualHost         `protobuf:"bytes,2,rep,name=virtual_hosts,json=virtualHosts,proto3" json:"virtual_hosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RouteConfiguration) Reset() {
+	*x = RouteConfiguration{}
+	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *RouteConfiguration) String() string {
@@ -46,6 +54,11 @@ func (x *RouteConfiguration) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use RouteConfiguration.ProtoReflect.Descriptor instead.
+func (*RouteConfiguration) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *RouteConfiguration) GetVirtualHosts() []*VirtualHost {
 	if x != nil {
 		return x.VirtualHosts
@@ -58,6 +71,13 @@ type VirtualHost struct {
 	Routes        []*Route               `protobuf:"bytes,3,rep,name=routes,proto3" json:"routes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VirtualHost) Reset() {
+	*x = VirtualHost{}
+	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *VirtualHost) String() string {
@@ -76,6 +96,11 @@ func (x *VirtualHost) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VirtualHost.ProtoReflect.Descriptor instead.
+func (*VirtualHost) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *VirtualHost) GetRoutes() []*Route {
@@ -97,6 +122,13 @@ type Route struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Route) Reset() {
+	*x = Route{}
+	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Route) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -113,6 +145,11 @@ func (x *Route) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Route.ProtoReflect.Descriptor instead.
+func (*Route) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Route) GetMatch() *RouteMatch {
@@ -175,6 +212,13 @@ type RouteMatch struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *RouteMatch) Reset() {
+	*x = RouteMatch{}
+	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *RouteMatch) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -191,6 +235,11 @@ func (x *RouteMatch) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RouteMatch.ProtoReflect.Descriptor instead.
+func (*RouteMatch) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RouteMatch) GetPathSpecifier() isRouteMatch_PathSpecifier {
@@ -251,6 +300,13 @@ type RouteAction struct {
 	sizeCache        protoimpl.SizeCache
 }
 
+func (x *RouteAction) Reset() {
+	*x = RouteAction{}
+	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *RouteAction) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -267,6 +323,11 @@ func (x *RouteAction) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RouteAction.ProtoReflect.Descriptor instead.
+func (*RouteAction) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RouteAction) GetClusterSpecifier() isRouteAction_ClusterSpecifier {
@@ -302,6 +363,13 @@ type DirectResponseAction struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *DirectResponseAction) Reset() {
+	*x = DirectResponseAction{}
+	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *DirectResponseAction) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -318,6 +386,11 @@ func (x *DirectResponseAction) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DirectResponseAction.ProtoReflect.Descriptor instead.
+func (*DirectResponseAction) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DirectResponseAction) GetStatus() uint32 {
@@ -339,6 +412,13 @@ type HeaderMatcher struct {
 	sizeCache            protoimpl.SizeCache
 }
 
+func (x *HeaderMatcher) Reset() {
+	*x = HeaderMatcher{}
+	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HeaderMatcher) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -355,6 +435,11 @@ func (x *HeaderMatcher) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeaderMatcher.ProtoReflect.Descriptor instead.
+func (*HeaderMatcher) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *HeaderMatcher) GetName() string {
@@ -436,6 +521,18 @@ const file_httppb_envoy_config_route_v3_proto_rawDesc = "" +
 	"exactMatch\x12I\n" +
 	"\fstring_match\x18\r \x01(\v2$.envoy.type.matcher.v3.StringMatcherH\x00R\vstringMatchB\x18\n" +
 	"\x16header_match_specifierBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/httppbb\x06proto3"
+
+var (
+	file_httppb_envoy_config_route_v3_proto_rawDescOnce sync.Once
+	file_httppb_envoy_config_route_v3_proto_rawDescData []byte
+)
+
+func file_httppb_envoy_config_route_v3_proto_rawDescGZIP() []byte {
+	file_httppb_envoy_config_route_v3_proto_rawDescOnce.Do(func() {
+		file_httppb_envoy_config_route_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_httppb_envoy_config_route_v3_proto_rawDesc), len(file_httppb_envoy_config_route_v3_proto_rawDesc)))
+	})
+	return file_httppb_envoy_config_route_v3_proto_rawDescData
+}
 
 var file_httppb_envoy_config_route_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_httppb_envoy_config_route_v3_proto_goTypes = []any{

@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -29,6 +30,13 @@ type HealthCheck struct {
 	sizeCache       protoimpl.SizeCache
 }
 
+func (x *HealthCheck) Reset() {
+	*x = HealthCheck{}
+	mi := &file_httppb_envoy_extensions_filters_http_health_check_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HealthCheck) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -45,6 +53,11 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
+func (*HealthCheck) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *HealthCheck) GetPassThroughMode() *wrapperspb.BoolValue {
@@ -69,6 +82,18 @@ const file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDesc = 
 	"\vHealthCheck\x12F\n" +
 	"\x11pass_through_mode\x18\x01 \x01(\v2\x1a.google.protobuf.BoolValueR\x0fpassThroughMode\x12>\n" +
 	"\aheaders\x18\x05 \x03(\v2$.envoy.config.route.v3.HeaderMatcherR\aheadersBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/httppbb\x06proto3"
+
+var (
+	file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDescOnce sync.Once
+	file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDescData []byte
+)
+
+func file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDescGZIP() []byte {
+	file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDescOnce.Do(func() {
+		file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDesc), len(file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDesc)))
+	})
+	return file_httppb_envoy_extensions_filters_http_health_check_v3_proto_rawDescData
+}
 
 var file_httppb_envoy_extensions_filters_http_health_check_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_httppb_envoy_extensions_filters_http_health_check_v3_proto_goTypes = []any{

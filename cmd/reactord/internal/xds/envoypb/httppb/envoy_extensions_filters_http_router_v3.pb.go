@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -24,6 +25,13 @@ type Router struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Router) Reset() {
+	*x = Router{}
+	mi := &file_httppb_envoy_extensions_filters_http_router_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Router) String() string {
@@ -44,12 +52,29 @@ func (x *Router) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Router.ProtoReflect.Descriptor instead.
+func (*Router) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDescGZIP(), []int{0}
+}
+
 var File_httppb_envoy_extensions_filters_http_router_v3_proto protoreflect.FileDescriptor
 
 const file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDesc = "" +
 	"\n" +
 	"4httppb/envoy_extensions_filters_http_router_v3.proto\x12'envoy.extensions.filters.http.router.v3\"\b\n" +
 	"\x06RouterBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/httppbb\x06proto3"
+
+var (
+	file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDescOnce sync.Once
+	file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDescData []byte
+)
+
+func file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDescGZIP() []byte {
+	file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDescOnce.Do(func() {
+		file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDesc), len(file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDesc)))
+	})
+	return file_httppb_envoy_extensions_filters_http_router_v3_proto_rawDescData
+}
 
 var file_httppb_envoy_extensions_filters_http_router_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_httppb_envoy_extensions_filters_http_router_v3_proto_goTypes = []any{

@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	anypb "google.golang.org/protobuf/types/known/anypb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -32,6 +33,13 @@ type HttpConnectionManager struct {
 	sizeCache      protoimpl.SizeCache
 }
 
+func (x *HttpConnectionManager) Reset() {
+	*x = HttpConnectionManager{}
+	mi := &file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HttpConnectionManager) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -48,6 +56,11 @@ func (x *HttpConnectionManager) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HttpConnectionManager.ProtoReflect.Descriptor instead.
+func (*HttpConnectionManager) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *HttpConnectionManager) GetRouteSpecifier() isHttpConnectionManager_RouteSpecifier {
@@ -94,6 +107,13 @@ type HttpFilter struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *HttpFilter) Reset() {
+	*x = HttpFilter{}
+	mi := &file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *HttpFilter) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -110,6 +130,11 @@ func (x *HttpFilter) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HttpFilter.ProtoReflect.Descriptor instead.
+func (*HttpFilter) Descriptor() ([]byte, []int) {
+	return file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *HttpFilter) GetName() string {
@@ -159,6 +184,18 @@ const file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_pr
 	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
 	"\ftyped_config\x18\x04 \x01(\v2\x14.google.protobuf.AnyH\x00R\vtypedConfigB\r\n" +
 	"\vconfig_typeBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/httppbb\x06proto3"
+
+var (
+	file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDescOnce sync.Once
+	file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDescData []byte
+)
+
+func file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDescGZIP() []byte {
+	file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDescOnce.Do(func() {
+		file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDesc), len(file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDesc)))
+	})
+	return file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_rawDescData
+}
 
 var file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_httppb_envoy_extensions_filters_network_http_connection_manager_v3_proto_goTypes = []any{

@@ -14,6 +14,7 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -68,6 +69,11 @@ func (x FilterChainMatch_ConnectionSourceType) Number() protoreflect.EnumNumber 
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use FilterChainMatch_ConnectionSourceType.Descriptor instead.
+func (FilterChainMatch_ConnectionSourceType) EnumDescriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP(), []int{5, 0}
+}
+
 type Listener struct {
 	state                            protoimpl.MessageState  `protogen:"open.v1"`
 	Name                             string                  `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -93,6 +99,13 @@ type Listener struct {
 	sizeCache                        protoimpl.SizeCache
 }
 
+func (x *Listener) Reset() {
+	*x = Listener{}
+	mi := &file_listenerpb_envoy_config_listener_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Listener) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -109,6 +122,11 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Listener.ProtoReflect.Descriptor instead.
+func (*Listener) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Listener) GetName() string {
@@ -252,6 +270,13 @@ type AdditionalAddress struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *AdditionalAddress) Reset() {
+	*x = AdditionalAddress{}
+	mi := &file_listenerpb_envoy_config_listener_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *AdditionalAddress) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -268,6 +293,11 @@ func (x *AdditionalAddress) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdditionalAddress.ProtoReflect.Descriptor instead.
+func (*AdditionalAddress) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *AdditionalAddress) GetAddress() *corepb.Address {
@@ -290,6 +320,13 @@ type UdpListenerConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *UdpListenerConfig) Reset() {
+	*x = UdpListenerConfig{}
+	mi := &file_listenerpb_envoy_config_listener_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *UdpListenerConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -308,6 +345,11 @@ func (x *UdpListenerConfig) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use UdpListenerConfig.ProtoReflect.Descriptor instead.
+func (*UdpListenerConfig) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP(), []int{2}
+}
+
 type ListenerFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to ConfigType:
@@ -316,6 +358,13 @@ type ListenerFilter struct {
 	ConfigType    isListenerFilter_ConfigType `protobuf_oneof:"config_type"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListenerFilter) Reset() {
+	*x = ListenerFilter{}
+	mi := &file_listenerpb_envoy_config_listener_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *ListenerFilter) String() string {
@@ -334,6 +383,11 @@ func (x *ListenerFilter) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListenerFilter.ProtoReflect.Descriptor instead.
+func (*ListenerFilter) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListenerFilter) GetConfigType() isListenerFilter_ConfigType {
@@ -373,6 +427,13 @@ type FilterChain struct {
 	sizeCache                     protoimpl.SizeCache
 }
 
+func (x *FilterChain) Reset() {
+	*x = FilterChain{}
+	mi := &file_listenerpb_envoy_config_listener_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *FilterChain) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -389,6 +450,11 @@ func (x *FilterChain) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FilterChain.ProtoReflect.Descriptor instead.
+func (*FilterChain) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FilterChain) GetFilterChainMatch() *FilterChainMatch {
@@ -439,6 +505,13 @@ type FilterChainMatch struct {
 	sizeCache            protoimpl.SizeCache
 }
 
+func (x *FilterChainMatch) Reset() {
+	*x = FilterChainMatch{}
+	mi := &file_listenerpb_envoy_config_listener_v3_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *FilterChainMatch) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -455,6 +528,11 @@ func (x *FilterChainMatch) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FilterChainMatch.ProtoReflect.Descriptor instead.
+func (*FilterChainMatch) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FilterChainMatch) GetDestinationPort() *wrapperspb.UInt32Value {
@@ -517,6 +595,13 @@ type Filter struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Filter) Reset() {
+	*x = Filter{}
+	mi := &file_listenerpb_envoy_config_listener_v3_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Filter) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -533,6 +618,11 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Filter.ProtoReflect.Descriptor instead.
+func (*Filter) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Filter) GetName() string {
@@ -628,6 +718,18 @@ const file_listenerpb_envoy_config_listener_v3_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
 	"\ftyped_config\x18\x04 \x01(\v2\x14.google.protobuf.AnyH\x00R\vtypedConfigB\r\n" +
 	"\vconfig_typeBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+
+var (
+	file_listenerpb_envoy_config_listener_v3_proto_rawDescOnce sync.Once
+	file_listenerpb_envoy_config_listener_v3_proto_rawDescData []byte
+)
+
+func file_listenerpb_envoy_config_listener_v3_proto_rawDescGZIP() []byte {
+	file_listenerpb_envoy_config_listener_v3_proto_rawDescOnce.Do(func() {
+		file_listenerpb_envoy_config_listener_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_config_listener_v3_proto_rawDesc), len(file_listenerpb_envoy_config_listener_v3_proto_rawDesc)))
+	})
+	return file_listenerpb_envoy_config_listener_v3_proto_rawDescData
+}
 
 var file_listenerpb_envoy_config_listener_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_listenerpb_envoy_config_listener_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 7)

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -29,6 +30,13 @@ type ProxyProtocol struct {
 	sizeCache                         protoimpl.SizeCache
 }
 
+func (x *ProxyProtocol) Reset() {
+	*x = ProxyProtocol{}
+	mi := &file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ProxyProtocol) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -45,6 +53,11 @@ func (x *ProxyProtocol) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProxyProtocol.ProtoReflect.Descriptor instead.
+func (*ProxyProtocol) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *ProxyProtocol) GetAllowRequestsWithoutProxyProtocol() bool {
@@ -69,6 +82,18 @@ const file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_
 	"\rProxyProtocol\x12P\n" +
 	"%allow_requests_without_proxy_protocol\x18\x02 \x01(\bR!allowRequestsWithoutProxyProtocol\x12b\n" +
 	"\x13disallowed_versions\x18\x04 \x03(\x0e21.envoy.config.core.v3.ProxyProtocolConfig.VersionR\x12disallowedVersionsBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+
+var (
+	file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDescOnce sync.Once
+	file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDescData []byte
+)
+
+func file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDescGZIP() []byte {
+	file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDescOnce.Do(func() {
+		file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDesc)))
+	})
+	return file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_rawDescData
+}
 
 var file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_listenerpb_envoy_extensions_filters_listener_proxy_protocol_v3_proto_goTypes = []any{

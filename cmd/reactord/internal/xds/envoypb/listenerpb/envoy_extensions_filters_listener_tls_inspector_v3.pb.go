@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -24,6 +25,13 @@ type TlsInspector struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TlsInspector) Reset() {
+	*x = TlsInspector{}
+	mi := &file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *TlsInspector) String() string {
@@ -44,12 +52,29 @@ func (x *TlsInspector) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use TlsInspector.ProtoReflect.Descriptor instead.
+func (*TlsInspector) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDescGZIP(), []int{0}
+}
+
 var File_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto protoreflect.FileDescriptor
 
 const file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDesc = "" +
 	"\n" +
 	"Clistenerpb/envoy_extensions_filters_listener_tls_inspector_v3.proto\x122envoy.extensions.filters.listener.tls_inspector.v3\"\x0e\n" +
 	"\fTlsInspectorBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+
+var (
+	file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDescOnce sync.Once
+	file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDescData []byte
+)
+
+func file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDescGZIP() []byte {
+	file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDescOnce.Do(func() {
+		file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDesc)))
+	})
+	return file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_rawDescData
+}
 
 var file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_listenerpb_envoy_extensions_filters_listener_tls_inspector_v3_proto_goTypes = []any{

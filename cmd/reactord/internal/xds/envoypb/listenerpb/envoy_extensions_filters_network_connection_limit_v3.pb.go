@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -26,6 +27,13 @@ type ConnectionLimit struct {
 	MaxConnections *wrapperspb.UInt64Value `protobuf:"bytes,2,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ConnectionLimit) Reset() {
+	*x = ConnectionLimit{}
+	mi := &file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *ConnectionLimit) String() string {
@@ -46,6 +54,11 @@ func (x *ConnectionLimit) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use ConnectionLimit.ProtoReflect.Descriptor instead.
+func (*ConnectionLimit) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *ConnectionLimit) GetMaxConnections() *wrapperspb.UInt64Value {
 	if x != nil {
 		return x.MaxConnections
@@ -60,6 +73,18 @@ const file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto
 	"Elistenerpb/envoy_extensions_filters_network_connection_limit_v3.proto\x124envoy.extensions.filters.network.connection_limit.v3\x1a\x1egoogle/protobuf/wrappers.proto\"X\n" +
 	"\x0fConnectionLimit\x12E\n" +
 	"\x0fmax_connections\x18\x02 \x01(\v2\x1c.google.protobuf.UInt64ValueR\x0emaxConnectionsBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+
+var (
+	file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescOnce sync.Once
+	file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescData []byte
+)
+
+func file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescGZIP() []byte {
+	file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescOnce.Do(func() {
+		file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDesc)))
+	})
+	return file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescData
+}
 
 var file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_goTypes = []any{

@@ -12,6 +12,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -30,6 +31,13 @@ type RBAC struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *RBAC) Reset() {
+	*x = RBAC{}
+	mi := &file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *RBAC) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -46,6 +54,11 @@ func (x *RBAC) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RBAC.ProtoReflect.Descriptor instead.
+func (*RBAC) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *RBAC) GetRules() *rbacpb.RBAC {
@@ -70,6 +83,18 @@ const file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc = "
 	"\x04RBAC\x120\n" +
 	"\x05rules\x18\x01 \x01(\v2\x1a.envoy.config.rbac.v3.RBACR\x05rules\x126\n" +
 	"\amatcher\x18\x06 \x01(\v2\x1c.xds.type.matcher.v3.MatcherR\amatcherBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+
+var (
+	file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescOnce sync.Once
+	file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescData []byte
+)
+
+func file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescGZIP() []byte {
+	file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescOnce.Do(func() {
+		file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc)))
+	})
+	return file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescData
+}
 
 var file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_goTypes = []any{

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -24,6 +25,13 @@ type SniCluster struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SniCluster) Reset() {
+	*x = SniCluster{}
+	mi := &file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *SniCluster) String() string {
@@ -44,6 +52,11 @@ func (x *SniCluster) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use SniCluster.ProtoReflect.Descriptor instead.
+func (*SniCluster) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDescGZIP(), []int{0}
+}
+
 var File_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto protoreflect.FileDescriptor
 
 const file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDesc = "" +
@@ -51,6 +64,18 @@ const file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawD
 	"@listenerpb/envoy_extensions_filters_network_sni_cluster_v3.proto\x12/envoy.extensions.filters.network.sni_cluster.v3\"\f\n" +
 	"\n" +
 	"SniClusterBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+
+var (
+	file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDescOnce sync.Once
+	file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDescData []byte
+)
+
+func file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDescGZIP() []byte {
+	file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDescOnce.Do(func() {
+		file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDesc)))
+	})
+	return file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_rawDescData
+}
 
 var file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_listenerpb_envoy_extensions_filters_network_sni_cluster_v3_proto_goTypes = []any{

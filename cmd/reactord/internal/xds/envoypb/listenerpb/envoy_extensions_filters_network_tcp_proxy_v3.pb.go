@@ -13,6 +13,7 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -39,6 +40,13 @@ type TcpProxy struct {
 	sizeCache                       protoimpl.SizeCache
 }
 
+func (x *TcpProxy) Reset() {
+	*x = TcpProxy{}
+	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TcpProxy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -55,6 +63,11 @@ func (x *TcpProxy) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TcpProxy.ProtoReflect.Descriptor instead.
+func (*TcpProxy) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *TcpProxy) GetClusterSpecifier() isTcpProxy_ClusterSpecifier {
@@ -140,6 +153,13 @@ type TcpProxy_WeightedCluster struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *TcpProxy_WeightedCluster) Reset() {
+	*x = TcpProxy_WeightedCluster{}
+	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TcpProxy_WeightedCluster) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -158,6 +178,11 @@ func (x *TcpProxy_WeightedCluster) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use TcpProxy_WeightedCluster.ProtoReflect.Descriptor instead.
+func (*TcpProxy_WeightedCluster) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP(), []int{0, 0}
+}
+
 func (x *TcpProxy_WeightedCluster) GetClusters() []*TcpProxy_WeightedCluster_ClusterWeight {
 	if x != nil {
 		return x.Clusters
@@ -171,6 +196,13 @@ type TcpProxy_WeightedCluster_ClusterWeight struct {
 	Weight        uint32                 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TcpProxy_WeightedCluster_ClusterWeight) Reset() {
+	*x = TcpProxy_WeightedCluster_ClusterWeight{}
+	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *TcpProxy_WeightedCluster_ClusterWeight) String() string {
@@ -189,6 +221,11 @@ func (x *TcpProxy_WeightedCluster_ClusterWeight) ProtoReflect() protoreflect.Mes
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TcpProxy_WeightedCluster_ClusterWeight.ProtoReflect.Descriptor instead.
+func (*TcpProxy_WeightedCluster_ClusterWeight) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP(), []int{0, 0, 0}
 }
 
 func (x *TcpProxy_WeightedCluster_ClusterWeight) GetName() string {
@@ -227,6 +264,18 @@ const file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDes
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\rR\x06weightB\x13\n" +
 	"\x11cluster_specifierBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+
+var (
+	file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescOnce sync.Once
+	file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescData []byte
+)
+
+func file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP() []byte {
+	file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescOnce.Do(func() {
+		file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDesc)))
+	})
+	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescData
+}
 
 var file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_goTypes = []any{

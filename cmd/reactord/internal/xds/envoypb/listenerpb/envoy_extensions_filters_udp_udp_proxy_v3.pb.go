@@ -13,6 +13,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -38,6 +39,13 @@ type UdpProxyConfig struct {
 	sizeCache                 protoimpl.SizeCache
 }
 
+func (x *UdpProxyConfig) Reset() {
+	*x = UdpProxyConfig{}
+	mi := &file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *UdpProxyConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -54,6 +62,11 @@ func (x *UdpProxyConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UdpProxyConfig.ProtoReflect.Descriptor instead.
+func (*UdpProxyConfig) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *UdpProxyConfig) GetRouteSpecifier() isUdpProxyConfig_RouteSpecifier {
@@ -132,6 +145,13 @@ type Route struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Route) Reset() {
+	*x = Route{}
+	mi := &file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Route) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -148,6 +168,11 @@ func (x *Route) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Route.ProtoReflect.Descriptor instead.
+func (*Route) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Route) GetCluster() string {
@@ -167,6 +192,13 @@ type UdpProxyConfig_HashPolicy struct {
 	sizeCache       protoimpl.SizeCache
 }
 
+func (x *UdpProxyConfig_HashPolicy) Reset() {
+	*x = UdpProxyConfig_HashPolicy{}
+	mi := &file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *UdpProxyConfig_HashPolicy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -183,6 +215,11 @@ func (x *UdpProxyConfig_HashPolicy) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UdpProxyConfig_HashPolicy.ProtoReflect.Descriptor instead.
+func (*UdpProxyConfig_HashPolicy) Descriptor() ([]byte, []int) {
+	return file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescGZIP(), []int{0, 0}
 }
 
 func (x *UdpProxyConfig_HashPolicy) GetPolicySpecifier() isUdpProxyConfig_HashPolicy_PolicySpecifier {
@@ -231,6 +268,18 @@ const file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDesc = 
 	"\x0froute_specifier\"!\n" +
 	"\x05Route\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\aclusterBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+
+var (
+	file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescOnce sync.Once
+	file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescData []byte
+)
+
+func file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescGZIP() []byte {
+	file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescOnce.Do(func() {
+		file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDesc)))
+	})
+	return file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_rawDescData
+}
 
 var file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_listenerpb_envoy_extensions_filters_udp_udp_proxy_v3_proto_goTypes = []any{

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -65,12 +66,24 @@ func (x RBAC_Action) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use RBAC_Action.Descriptor instead.
+func (RBAC_Action) EnumDescriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{0, 0}
+}
+
 type RBAC struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Action        RBAC_Action            `protobuf:"varint,1,opt,name=action,proto3,enum=envoy.config.rbac.v3.RBAC_Action" json:"action,omitempty"`
 	Policies      map[string]*Policy     `protobuf:"bytes,2,rep,name=policies,proto3" json:"policies,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RBAC) Reset() {
+	*x = RBAC{}
+	mi := &file_rbacpb_envoy_config_rbac_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *RBAC) String() string {
@@ -89,6 +102,11 @@ func (x *RBAC) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RBAC.ProtoReflect.Descriptor instead.
+func (*RBAC) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *RBAC) GetAction() RBAC_Action {
@@ -113,6 +131,13 @@ type Policy struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Policy) Reset() {
+	*x = Policy{}
+	mi := &file_rbacpb_envoy_config_rbac_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Policy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -129,6 +154,11 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Policy.ProtoReflect.Descriptor instead.
+func (*Policy) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Policy) GetPermissions() []*Permission {
@@ -161,6 +191,13 @@ type Permission struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Permission) Reset() {
+	*x = Permission{}
+	mi := &file_rbacpb_envoy_config_rbac_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Permission) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -177,6 +214,11 @@ func (x *Permission) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Permission.ProtoReflect.Descriptor instead.
+func (*Permission) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Permission) GetRule() isPermission_Rule {
@@ -312,6 +354,13 @@ type Principal struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Principal) Reset() {
+	*x = Principal{}
+	mi := &file_rbacpb_envoy_config_rbac_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Principal) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -328,6 +377,11 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Principal.ProtoReflect.Descriptor instead.
+func (*Principal) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Principal) GetIdentifier() isPrincipal_Identifier {
@@ -469,6 +523,13 @@ type Action struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Action) Reset() {
+	*x = Action{}
+	mi := &file_rbacpb_envoy_config_rbac_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Action) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -485,6 +546,11 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Action.ProtoReflect.Descriptor instead.
+func (*Action) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Action) GetName() string {
@@ -508,6 +574,13 @@ type Permission_Set struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Permission_Set) Reset() {
+	*x = Permission_Set{}
+	mi := &file_rbacpb_envoy_config_rbac_v3_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Permission_Set) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -526,6 +599,11 @@ func (x *Permission_Set) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Permission_Set.ProtoReflect.Descriptor instead.
+func (*Permission_Set) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{2, 0}
+}
+
 func (x *Permission_Set) GetRules() []*Permission {
 	if x != nil {
 		return x.Rules
@@ -538,6 +616,13 @@ type Principal_Set struct {
 	Ids           []*Principal           `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Principal_Set) Reset() {
+	*x = Principal_Set{}
+	mi := &file_rbacpb_envoy_config_rbac_v3_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Principal_Set) String() string {
@@ -558,6 +643,11 @@ func (x *Principal_Set) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Principal_Set.ProtoReflect.Descriptor instead.
+func (*Principal_Set) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{3, 0}
+}
+
 func (x *Principal_Set) GetIds() []*Principal {
 	if x != nil {
 		return x.Ids
@@ -570,6 +660,13 @@ type Principal_Authenticated struct {
 	PrincipalName *corepb.StringMatcher  `protobuf:"bytes,2,opt,name=principal_name,json=principalName,proto3" json:"principal_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Principal_Authenticated) Reset() {
+	*x = Principal_Authenticated{}
+	mi := &file_rbacpb_envoy_config_rbac_v3_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Principal_Authenticated) String() string {
@@ -588,6 +685,11 @@ func (x *Principal_Authenticated) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Principal_Authenticated.ProtoReflect.Descriptor instead.
+func (*Principal_Authenticated) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP(), []int{3, 1}
 }
 
 func (x *Principal_Authenticated) GetPrincipalName() *corepb.StringMatcher {
@@ -648,6 +750,18 @@ const file_rbacpb_envoy_config_rbac_v3_proto_rawDesc = "" +
 	"\x06Action\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
 	"\x06action\x18\x02 \x01(\x0e2!.envoy.config.rbac.v3.RBAC.ActionR\x06actionBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/rbacpbb\x06proto3"
+
+var (
+	file_rbacpb_envoy_config_rbac_v3_proto_rawDescOnce sync.Once
+	file_rbacpb_envoy_config_rbac_v3_proto_rawDescData []byte
+)
+
+func file_rbacpb_envoy_config_rbac_v3_proto_rawDescGZIP() []byte {
+	file_rbacpb_envoy_config_rbac_v3_proto_rawDescOnce.Do(func() {
+		file_rbacpb_envoy_config_rbac_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_rbacpb_envoy_config_rbac_v3_proto_rawDesc), len(file_rbacpb_envoy_config_rbac_v3_proto_rawDesc)))
+	})
+	return file_rbacpb_envoy_config_rbac_v3_proto_rawDescData
+}
 
 var file_rbacpb_envoy_config_rbac_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_rbacpb_envoy_config_rbac_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 9)

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -24,6 +25,13 @@ type SourceIPInput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceIPInput) Reset() {
+	*x = SourceIPInput{}
+	mi := &file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *SourceIPInput) String() string {
@@ -44,10 +52,22 @@ func (x *SourceIPInput) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use SourceIPInput.ProtoReflect.Descriptor instead.
+func (*SourceIPInput) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescGZIP(), []int{0}
+}
+
 type DirectSourceIPInput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DirectSourceIPInput) Reset() {
+	*x = DirectSourceIPInput{}
+	mi := &file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *DirectSourceIPInput) String() string {
@@ -68,10 +88,22 @@ func (x *DirectSourceIPInput) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use DirectSourceIPInput.ProtoReflect.Descriptor instead.
+func (*DirectSourceIPInput) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescGZIP(), []int{1}
+}
+
 type ServerNameInput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServerNameInput) Reset() {
+	*x = ServerNameInput{}
+	mi := &file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *ServerNameInput) String() string {
@@ -92,6 +124,11 @@ func (x *ServerNameInput) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use ServerNameInput.ProtoReflect.Descriptor instead.
+func (*ServerNameInput) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescGZIP(), []int{2}
+}
+
 var File_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto protoreflect.FileDescriptor
 
 const file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDesc = "" +
@@ -100,6 +137,18 @@ const file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDe
 	"\rSourceIPInput\"\x15\n" +
 	"\x13DirectSourceIPInput\"\x11\n" +
 	"\x0fServerNameInputBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/rbacpbb\x06proto3"
+
+var (
+	file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescOnce sync.Once
+	file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescData []byte
+)
+
+func file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescGZIP() []byte {
+	file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescOnce.Do(func() {
+		file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDesc), len(file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDesc)))
+	})
+	return file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_rawDescData
+}
 
 var file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_rbacpb_envoy_extensions_matching_common_inputs_network_v3_proto_goTypes = []any{

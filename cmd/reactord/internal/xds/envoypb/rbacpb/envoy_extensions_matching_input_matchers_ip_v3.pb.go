@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -26,6 +27,13 @@ type Ip struct {
 	CidrRanges    []*corepb.CidrRange    `protobuf:"bytes,1,rep,name=cidr_ranges,json=cidrRanges,proto3" json:"cidr_ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ip) Reset() {
+	*x = Ip{}
+	mi := &file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *Ip) String() string {
@@ -46,6 +54,11 @@ func (x *Ip) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use Ip.ProtoReflect.Descriptor instead.
+func (*Ip) Descriptor() ([]byte, []int) {
+	return file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *Ip) GetCidrRanges() []*corepb.CidrRange {
 	if x != nil {
 		return x.CidrRanges
@@ -61,6 +74,18 @@ const file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDesc =
 	"\x02Ip\x12@\n" +
 	"\vcidr_ranges\x18\x01 \x03(\v2\x1f.envoy.config.core.v3.CidrRangeR\n" +
 	"cidrRangesBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/rbacpbb\x06proto3"
+
+var (
+	file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDescOnce sync.Once
+	file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDescData []byte
+)
+
+func file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDescGZIP() []byte {
+	file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDescOnce.Do(func() {
+		file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDesc), len(file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDesc)))
+	})
+	return file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_rawDescData
+}
 
 var file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_rbacpb_envoy_extensions_matching_input_matchers_ip_v3_proto_goTypes = []any{

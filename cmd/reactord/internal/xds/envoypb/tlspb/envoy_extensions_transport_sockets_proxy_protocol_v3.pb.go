@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -29,6 +30,13 @@ type ProxyProtocolUpstreamTransport struct {
 	sizeCache       protoimpl.SizeCache
 }
 
+func (x *ProxyProtocolUpstreamTransport) Reset() {
+	*x = ProxyProtocolUpstreamTransport{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *ProxyProtocolUpstreamTransport) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -45,6 +53,11 @@ func (x *ProxyProtocolUpstreamTransport) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProxyProtocolUpstreamTransport.ProtoReflect.Descriptor instead.
+func (*ProxyProtocolUpstreamTransport) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *ProxyProtocolUpstreamTransport) GetConfig() *corepb.ProxyProtocolConfig {
@@ -69,6 +82,18 @@ const file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawD
 	"\x1eProxyProtocolUpstreamTransport\x12A\n" +
 	"\x06config\x18\x01 \x01(\v2).envoy.config.core.v3.ProxyProtocolConfigR\x06config\x12P\n" +
 	"\x10transport_socket\x18\x02 \x01(\v2%.envoy.config.core.v3.TransportSocketR\x0ftransportSocketBFZDgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspbb\x06proto3"
+
+var (
+	file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDescOnce sync.Once
+	file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDescData []byte
+)
+
+func file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDescGZIP() []byte {
+	file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDescOnce.Do(func() {
+		file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDesc), len(file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDesc)))
+	})
+	return file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_rawDescData
+}
 
 var file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_tlspb_envoy_extensions_transport_sockets_proxy_protocol_v3_proto_goTypes = []any{

@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -24,6 +25,13 @@ type RawBuffer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RawBuffer) Reset() {
+	*x = RawBuffer{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *RawBuffer) String() string {
@@ -44,12 +52,29 @@ func (x *RawBuffer) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use RawBuffer.ProtoReflect.Descriptor instead.
+func (*RawBuffer) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDescGZIP(), []int{0}
+}
+
 var File_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto protoreflect.FileDescriptor
 
 const file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDesc = "" +
 	"\n" +
 	"<tlspb/envoy_extensions_transport_sockets_raw_buffer_v3.proto\x120envoy.extensions.transport_sockets.raw_buffer.v3\"\v\n" +
 	"\tRawBufferBFZDgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspbb\x06proto3"
+
+var (
+	file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDescOnce sync.Once
+	file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDescData []byte
+)
+
+func file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDescGZIP() []byte {
+	file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDescOnce.Do(func() {
+		file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDesc), len(file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDesc)))
+	})
+	return file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_rawDescData
+}
 
 var file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_tlspb_envoy_extensions_transport_sockets_raw_buffer_v3_proto_goTypes = []any{

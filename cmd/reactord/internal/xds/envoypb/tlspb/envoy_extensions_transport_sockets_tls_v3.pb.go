@@ -12,6 +12,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -66,6 +67,11 @@ func (x DownstreamTlsContext_OcspStaplePolicy) Number() protoreflect.EnumNumber 
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use DownstreamTlsContext_OcspStaplePolicy.Descriptor instead.
+func (DownstreamTlsContext_OcspStaplePolicy) EnumDescriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{1, 0}
+}
+
 type CertificateValidationContext_TrustChainVerification int32
 
 const (
@@ -105,6 +111,11 @@ func (CertificateValidationContext_TrustChainVerification) Type() protoreflect.E
 
 func (x CertificateValidationContext_TrustChainVerification) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CertificateValidationContext_TrustChainVerification.Descriptor instead.
+func (CertificateValidationContext_TrustChainVerification) EnumDescriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{3, 0}
 }
 
 type SubjectAltNameMatcher_SanType int32
@@ -160,6 +171,11 @@ func (x SubjectAltNameMatcher_SanType) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use SubjectAltNameMatcher_SanType.Descriptor instead.
+func (SubjectAltNameMatcher_SanType) EnumDescriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{4, 0}
+}
+
 type TlsParameters_TlsProtocol int32
 
 const (
@@ -210,6 +226,11 @@ func (x TlsParameters_TlsProtocol) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use TlsParameters_TlsProtocol.Descriptor instead.
+func (TlsParameters_TlsProtocol) EnumDescriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{6, 0}
+}
+
 type TlsParameters_CompliancePolicy int32
 
 const (
@@ -254,6 +275,11 @@ func (x TlsParameters_CompliancePolicy) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
+// Deprecated: Use TlsParameters_CompliancePolicy.Descriptor instead.
+func (TlsParameters_CompliancePolicy) EnumDescriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{6, 1}
+}
+
 type UpstreamTlsContext struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	CommonTlsContext     *CommonTlsContext      `protobuf:"bytes,1,opt,name=common_tls_context,json=commonTlsContext,proto3" json:"common_tls_context,omitempty"`
@@ -263,6 +289,13 @@ type UpstreamTlsContext struct {
 	AllowRenegotiation   bool                   `protobuf:"varint,3,opt,name=allow_renegotiation,json=allowRenegotiation,proto3" json:"allow_renegotiation,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
+}
+
+func (x *UpstreamTlsContext) Reset() {
+	*x = UpstreamTlsContext{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *UpstreamTlsContext) String() string {
@@ -281,6 +314,11 @@ func (x *UpstreamTlsContext) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpstreamTlsContext.ProtoReflect.Descriptor instead.
+func (*UpstreamTlsContext) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *UpstreamTlsContext) GetCommonTlsContext() *CommonTlsContext {
@@ -334,6 +372,13 @@ type DownstreamTlsContext struct {
 	sizeCache             protoimpl.SizeCache
 }
 
+func (x *DownstreamTlsContext) Reset() {
+	*x = DownstreamTlsContext{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *DownstreamTlsContext) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -350,6 +395,11 @@ func (x *DownstreamTlsContext) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DownstreamTlsContext.ProtoReflect.Descriptor instead.
+func (*DownstreamTlsContext) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *DownstreamTlsContext) GetCommonTlsContext() *CommonTlsContext {
@@ -454,6 +504,13 @@ type CommonTlsContext struct {
 	sizeCache             protoimpl.SizeCache
 }
 
+func (x *CommonTlsContext) Reset() {
+	*x = CommonTlsContext{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *CommonTlsContext) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -470,6 +527,11 @@ func (x *CommonTlsContext) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommonTlsContext.ProtoReflect.Descriptor instead.
+func (*CommonTlsContext) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CommonTlsContext) GetTlsParams() *TlsParameters {
@@ -575,6 +637,13 @@ type CertificateValidationContext struct {
 	sizeCache                 protoimpl.SizeCache
 }
 
+func (x *CertificateValidationContext) Reset() {
+	*x = CertificateValidationContext{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *CertificateValidationContext) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -591,6 +660,11 @@ func (x *CertificateValidationContext) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CertificateValidationContext.ProtoReflect.Descriptor instead.
+func (*CertificateValidationContext) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CertificateValidationContext) GetTrustedCa() *corepb.DataSource {
@@ -685,6 +759,13 @@ type SubjectAltNameMatcher struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *SubjectAltNameMatcher) Reset() {
+	*x = SubjectAltNameMatcher{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *SubjectAltNameMatcher) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -701,6 +782,11 @@ func (x *SubjectAltNameMatcher) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubjectAltNameMatcher.ProtoReflect.Descriptor instead.
+func (*SubjectAltNameMatcher) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SubjectAltNameMatcher) GetSanType() SubjectAltNameMatcher_SanType {
@@ -727,6 +813,13 @@ type TlsCertificate struct {
 	sizeCache        protoimpl.SizeCache
 }
 
+func (x *TlsCertificate) Reset() {
+	*x = TlsCertificate{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TlsCertificate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -743,6 +836,11 @@ func (x *TlsCertificate) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TlsCertificate.ProtoReflect.Descriptor instead.
+func (*TlsCertificate) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TlsCertificate) GetCertificateChain() *corepb.DataSource {
@@ -785,6 +883,13 @@ type TlsParameters struct {
 	sizeCache                 protoimpl.SizeCache
 }
 
+func (x *TlsParameters) Reset() {
+	*x = TlsParameters{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TlsParameters) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -801,6 +906,11 @@ func (x *TlsParameters) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TlsParameters.ProtoReflect.Descriptor instead.
+func (*TlsParameters) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TlsParameters) GetTlsMinimumProtocolVersion() TlsParameters_TlsProtocol {
@@ -853,6 +963,13 @@ type SdsSecretConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *SdsSecretConfig) Reset() {
+	*x = SdsSecretConfig{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *SdsSecretConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -869,6 +986,11 @@ func (x *SdsSecretConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SdsSecretConfig.ProtoReflect.Descriptor instead.
+func (*SdsSecretConfig) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SdsSecretConfig) GetName() string {
@@ -898,6 +1020,13 @@ type Secret struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Secret) Reset() {
+	*x = Secret{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Secret) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -914,6 +1043,11 @@ func (x *Secret) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Secret.ProtoReflect.Descriptor instead.
+func (*Secret) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Secret) GetName() string {
@@ -986,6 +1120,13 @@ type TlsSessionTicketKeys struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *TlsSessionTicketKeys) Reset() {
+	*x = TlsSessionTicketKeys{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TlsSessionTicketKeys) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1004,6 +1145,11 @@ func (x *TlsSessionTicketKeys) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use TlsSessionTicketKeys.ProtoReflect.Descriptor instead.
+func (*TlsSessionTicketKeys) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{9}
+}
+
 func (x *TlsSessionTicketKeys) GetKeys() []*corepb.DataSource {
 	if x != nil {
 		return x.Keys
@@ -1017,6 +1163,13 @@ type CommonTlsContext_CombinedCertificateValidationContext struct {
 	ValidationContextSdsSecretConfig *SdsSecretConfig              `protobuf:"bytes,2,opt,name=validation_context_sds_secret_config,json=validationContextSdsSecretConfig,proto3" json:"validation_context_sds_secret_config,omitempty"`
 	unknownFields                    protoimpl.UnknownFields
 	sizeCache                        protoimpl.SizeCache
+}
+
+func (x *CommonTlsContext_CombinedCertificateValidationContext) Reset() {
+	*x = CommonTlsContext_CombinedCertificateValidationContext{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *CommonTlsContext_CombinedCertificateValidationContext) String() string {
@@ -1035,6 +1188,11 @@ func (x *CommonTlsContext_CombinedCertificateValidationContext) ProtoReflect() p
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommonTlsContext_CombinedCertificateValidationContext.ProtoReflect.Descriptor instead.
+func (*CommonTlsContext_CombinedCertificateValidationContext) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{2, 0}
 }
 
 func (x *CommonTlsContext_CombinedCertificateValidationContext) GetDefaultValidationContext() *CertificateValidationContext {
@@ -1057,6 +1215,13 @@ type CertificateValidationContext_SystemRootCerts struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *CertificateValidationContext_SystemRootCerts) Reset() {
+	*x = CertificateValidationContext_SystemRootCerts{}
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *CertificateValidationContext_SystemRootCerts) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1073,6 +1238,11 @@ func (x *CertificateValidationContext_SystemRootCerts) ProtoReflect() protorefle
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CertificateValidationContext_SystemRootCerts.ProtoReflect.Descriptor instead.
+func (*CertificateValidationContext_SystemRootCerts) Descriptor() ([]byte, []int) {
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP(), []int{3, 0}
 }
 
 var File_tlspb_envoy_extensions_transport_sockets_tls_v3_proto protoreflect.FileDescriptor
@@ -1181,6 +1351,18 @@ const file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc = "" +
 	"\x04type\"L\n" +
 	"\x14TlsSessionTicketKeys\x124\n" +
 	"\x04keys\x18\x01 \x03(\v2 .envoy.config.core.v3.DataSourceR\x04keysBFZDgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspbb\x06proto3"
+
+var (
+	file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescOnce sync.Once
+	file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescData []byte
+)
+
+func file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescGZIP() []byte {
+	file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescOnce.Do(func() {
+		file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc), len(file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc)))
+	})
+	return file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDescData
+}
 
 var file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 12)

@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	anypb "google.golang.org/protobuf/types/known/anypb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -29,6 +30,13 @@ type TypedExtensionConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *TypedExtensionConfig) Reset() {
+	*x = TypedExtensionConfig{}
+	mi := &file_xdspb_xds_core_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *TypedExtensionConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -45,6 +53,11 @@ func (x *TypedExtensionConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TypedExtensionConfig.ProtoReflect.Descriptor instead.
+func (*TypedExtensionConfig) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_core_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *TypedExtensionConfig) GetName() string {
@@ -69,6 +82,18 @@ const file_xdspb_xds_core_v3_proto_rawDesc = "" +
 	"\x14TypedExtensionConfig\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\ftyped_config\x18\x02 \x01(\v2\x14.google.protobuf.AnyR\vtypedConfigBFZDgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/xdspbb\x06proto3"
+
+var (
+	file_xdspb_xds_core_v3_proto_rawDescOnce sync.Once
+	file_xdspb_xds_core_v3_proto_rawDescData []byte
+)
+
+func file_xdspb_xds_core_v3_proto_rawDescGZIP() []byte {
+	file_xdspb_xds_core_v3_proto_rawDescOnce.Do(func() {
+		file_xdspb_xds_core_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_xdspb_xds_core_v3_proto_rawDesc), len(file_xdspb_xds_core_v3_proto_rawDesc)))
+	})
+	return file_xdspb_xds_core_v3_proto_rawDescData
+}
 
 var file_xdspb_xds_core_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_xdspb_xds_core_v3_proto_goTypes = []any{

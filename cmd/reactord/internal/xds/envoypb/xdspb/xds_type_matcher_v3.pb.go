@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -31,6 +32,13 @@ type Matcher struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Matcher) Reset() {
+	*x = Matcher{}
+	mi := &file_xdspb_xds_type_matcher_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Matcher) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -47,6 +55,11 @@ func (x *Matcher) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Matcher.ProtoReflect.Descriptor instead.
+func (*Matcher) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_type_matcher_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Matcher) GetMatcherType() isMatcher_MatcherType {
@@ -93,6 +106,13 @@ type Matcher_OnMatch struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Matcher_OnMatch) Reset() {
+	*x = Matcher_OnMatch{}
+	mi := &file_xdspb_xds_type_matcher_v3_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Matcher_OnMatch) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -109,6 +129,11 @@ func (x *Matcher_OnMatch) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Matcher_OnMatch.ProtoReflect.Descriptor instead.
+func (*Matcher_OnMatch) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_type_matcher_v3_proto_rawDescGZIP(), []int{0, 0}
 }
 
 func (x *Matcher_OnMatch) GetOnMatch() isMatcher_OnMatch_OnMatch {
@@ -159,6 +184,13 @@ type Matcher_MatcherList struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Matcher_MatcherList) Reset() {
+	*x = Matcher_MatcherList{}
+	mi := &file_xdspb_xds_type_matcher_v3_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Matcher_MatcherList) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -175,6 +207,11 @@ func (x *Matcher_MatcherList) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Matcher_MatcherList.ProtoReflect.Descriptor instead.
+func (*Matcher_MatcherList) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_type_matcher_v3_proto_rawDescGZIP(), []int{0, 1}
 }
 
 func (x *Matcher_MatcherList) GetMatchers() []*Matcher_MatcherList_FieldMatcher {
@@ -195,6 +232,13 @@ type Matcher_MatcherList_Predicate struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Matcher_MatcherList_Predicate) Reset() {
+	*x = Matcher_MatcherList_Predicate{}
+	mi := &file_xdspb_xds_type_matcher_v3_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Matcher_MatcherList_Predicate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -211,6 +255,11 @@ func (x *Matcher_MatcherList_Predicate) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Matcher_MatcherList_Predicate.ProtoReflect.Descriptor instead.
+func (*Matcher_MatcherList_Predicate) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_type_matcher_v3_proto_rawDescGZIP(), []int{0, 1, 0}
 }
 
 func (x *Matcher_MatcherList_Predicate) GetMatchType() isMatcher_MatcherList_Predicate_MatchType {
@@ -262,6 +311,13 @@ type Matcher_MatcherList_FieldMatcher struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Matcher_MatcherList_FieldMatcher) Reset() {
+	*x = Matcher_MatcherList_FieldMatcher{}
+	mi := &file_xdspb_xds_type_matcher_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Matcher_MatcherList_FieldMatcher) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -278,6 +334,11 @@ func (x *Matcher_MatcherList_FieldMatcher) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Matcher_MatcherList_FieldMatcher.ProtoReflect.Descriptor instead.
+func (*Matcher_MatcherList_FieldMatcher) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_type_matcher_v3_proto_rawDescGZIP(), []int{0, 1, 1}
 }
 
 func (x *Matcher_MatcherList_FieldMatcher) GetPredicate() *Matcher_MatcherList_Predicate {
@@ -305,6 +366,13 @@ type Matcher_MatcherList_Predicate_SinglePredicate struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Matcher_MatcherList_Predicate_SinglePredicate) Reset() {
+	*x = Matcher_MatcherList_Predicate_SinglePredicate{}
+	mi := &file_xdspb_xds_type_matcher_v3_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Matcher_MatcherList_Predicate_SinglePredicate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -321,6 +389,11 @@ func (x *Matcher_MatcherList_Predicate_SinglePredicate) ProtoReflect() protorefl
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Matcher_MatcherList_Predicate_SinglePredicate.ProtoReflect.Descriptor instead.
+func (*Matcher_MatcherList_Predicate_SinglePredicate) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_type_matcher_v3_proto_rawDescGZIP(), []int{0, 1, 0, 0}
 }
 
 func (x *Matcher_MatcherList_Predicate_SinglePredicate) GetInput() *TypedExtensionConfig {
@@ -364,6 +437,13 @@ type Matcher_MatcherList_Predicate_PredicateList struct {
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Matcher_MatcherList_Predicate_PredicateList) Reset() {
+	*x = Matcher_MatcherList_Predicate_PredicateList{}
+	mi := &file_xdspb_xds_type_matcher_v3_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
 func (x *Matcher_MatcherList_Predicate_PredicateList) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -380,6 +460,11 @@ func (x *Matcher_MatcherList_Predicate_PredicateList) ProtoReflect() protoreflec
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Matcher_MatcherList_Predicate_PredicateList.ProtoReflect.Descriptor instead.
+func (*Matcher_MatcherList_Predicate_PredicateList) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_type_matcher_v3_proto_rawDescGZIP(), []int{0, 1, 0, 1}
 }
 
 func (x *Matcher_MatcherList_Predicate_PredicateList) GetPredicate() []*Matcher_MatcherList_Predicate {
@@ -420,6 +505,18 @@ const file_xdspb_xds_type_matcher_v3_proto_rawDesc = "" +
 	"\tpredicate\x18\x01 \x01(\v22.xds.type.matcher.v3.Matcher.MatcherList.PredicateR\tpredicate\x12?\n" +
 	"\bon_match\x18\x02 \x01(\v2$.xds.type.matcher.v3.Matcher.OnMatchR\aonMatchB\x0e\n" +
 	"\fmatcher_typeBFZDgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/xdspbb\x06proto3"
+
+var (
+	file_xdspb_xds_type_matcher_v3_proto_rawDescOnce sync.Once
+	file_xdspb_xds_type_matcher_v3_proto_rawDescData []byte
+)
+
+func file_xdspb_xds_type_matcher_v3_proto_rawDescGZIP() []byte {
+	file_xdspb_xds_type_matcher_v3_proto_rawDescOnce.Do(func() {
+		file_xdspb_xds_type_matcher_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_xdspb_xds_type_matcher_v3_proto_rawDesc), len(file_xdspb_xds_type_matcher_v3_proto_rawDesc)))
+	})
+	return file_xdspb_xds_type_matcher_v3_proto_rawDescData
+}
 
 var file_xdspb_xds_type_matcher_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_xdspb_xds_type_matcher_v3_proto_goTypes = []any{

@@ -7,10 +7,11 @@
 package xdspb
 
 import (
-	corepb "github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
+	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -24,9 +25,16 @@ const (
 type TypedStruct struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TypeUrl       string                 `protobuf:"bytes,1,opt,name=type_url,json=typeUrl,proto3" json:"type_url,omitempty"`
-	Value         *corepb.Struct         `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	Value         *structpb.Struct       `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TypedStruct) Reset() {
+	*x = TypedStruct{}
+	mi := &file_xdspb_xds_type_v3_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
 }
 
 func (x *TypedStruct) String() string {
@@ -47,6 +55,11 @@ func (x *TypedStruct) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
+// Deprecated: Use TypedStruct.ProtoReflect.Descriptor instead.
+func (*TypedStruct) Descriptor() ([]byte, []int) {
+	return file_xdspb_xds_type_v3_proto_rawDescGZIP(), []int{0}
+}
+
 func (x *TypedStruct) GetTypeUrl() string {
 	if x != nil {
 		return x.TypeUrl
@@ -54,7 +67,7 @@ func (x *TypedStruct) GetTypeUrl() string {
 	return ""
 }
 
-func (x *TypedStruct) GetValue() *corepb.Struct {
+func (x *TypedStruct) GetValue() *structpb.Struct {
 	if x != nil {
 		return x.Value
 	}
@@ -65,15 +78,27 @@ var File_xdspb_xds_type_v3_proto protoreflect.FileDescriptor
 
 const file_xdspb_xds_type_v3_proto_rawDesc = "" +
 	"\n" +
-	"\x17xdspb/xds_type_v3.proto\x12\vxds.type.v3\x1a\x1ccorepb/google_protobuf.proto\"W\n" +
+	"\x17xdspb/xds_type_v3.proto\x12\vxds.type.v3\x1a\x1cgoogle/protobuf/struct.proto\"W\n" +
 	"\vTypedStruct\x12\x19\n" +
 	"\btype_url\x18\x01 \x01(\tR\atypeUrl\x12-\n" +
 	"\x05value\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05valueBFZDgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/xdspbb\x06proto3"
 
+var (
+	file_xdspb_xds_type_v3_proto_rawDescOnce sync.Once
+	file_xdspb_xds_type_v3_proto_rawDescData []byte
+)
+
+func file_xdspb_xds_type_v3_proto_rawDescGZIP() []byte {
+	file_xdspb_xds_type_v3_proto_rawDescOnce.Do(func() {
+		file_xdspb_xds_type_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_xdspb_xds_type_v3_proto_rawDesc), len(file_xdspb_xds_type_v3_proto_rawDesc)))
+	})
+	return file_xdspb_xds_type_v3_proto_rawDescData
+}
+
 var file_xdspb_xds_type_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_xdspb_xds_type_v3_proto_goTypes = []any{
-	(*TypedStruct)(nil),   // 0: xds.type.v3.TypedStruct
-	(*corepb.Struct)(nil), // 1: google.protobuf.Struct
+	(*TypedStruct)(nil),     // 0: xds.type.v3.TypedStruct
+	(*structpb.Struct)(nil), // 1: google.protobuf.Struct
 }
 var file_xdspb_xds_type_v3_proto_depIdxs = []int32{
 	1, // 0: xds.type.v3.TypedStruct.value:type_name -> google.protobuf.Struct
