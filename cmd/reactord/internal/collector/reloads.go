@@ -3,28 +3,28 @@ package collector
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/internal/series"
 )
 
 var ofResult = []string{"result"}
 
 // reloadTable has the series of reloads without a label.
-var reloadTable = series.Table[plan.Reloads]{
+var reloadTable = series.Table[planner.Reloads]{
 	series.Gauge("config_last_reload_successful",
 		"Whether the last reload of the configuration succeeded (1) or was refused (0).", nil,
-		func(r *plan.Reloads) float64 { return flag(r.LastSuccessful) }),
+		func(r *planner.Reloads) float64 { return flag(r.LastSuccessful) }),
 	series.Gauge("config_last_reload_success_timestamp_seconds",
 		"When the configuration in force was read, in seconds since 1970.", nil,
-		func(r *plan.Reloads) float64 { return seconds(r.LastSuccess) }),
+		func(r *planner.Reloads) float64 { return seconds(r.LastSuccess) }),
 }
 
 var reloads = series.NewDesc("config_reloads_total", "Reloads of the configuration.", ofResult...)
 
 // NewReloads is a collector of reloads. It calls read once for each scrape, on any goroutine.
-func NewReloads(read func() plan.Reloads) prometheus.Collector { return reloadCollector{read} }
+func NewReloads(read func() planner.Reloads) prometheus.Collector { return reloadCollector{read} }
 
-type reloadCollector struct{ read func() plan.Reloads }
+type reloadCollector struct{ read func() planner.Reloads }
 
 // Describe implements [prometheus.Collector].
 func (c reloadCollector) Describe(ch chan<- *prometheus.Desc) {

@@ -16,6 +16,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
@@ -25,7 +26,7 @@ import (
 type adminDaemon struct {
 	log           *logging.Log
 	proxy         *proxy.Proxy
-	planner       *plan.Planner
+	planner       *planner.Planner
 	sources       *sources
 	controlPlane  *controlPlane
 	configuration *configuration
@@ -241,7 +242,7 @@ func (d *adminDaemon) ResetServer(_ context.Context, backend, server string) err
 // adminError is an error of the planner or the proxy with what it means to the admin API.
 func adminError(err error) error {
 	switch {
-	case errors.Is(err, plan.ErrNoServer):
+	case errors.Is(err, planner.ErrNoServer):
 		return fmt.Errorf("%w: %w", admin.ErrNotFound, err)
 	case errors.Is(err, net.ErrClosed):
 		return fmt.Errorf("%w: the process is draining, and its plan stays as it is", admin.ErrConflict)

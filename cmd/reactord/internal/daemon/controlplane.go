@@ -10,6 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"go.uber.org/zap"
@@ -20,7 +21,7 @@ import (
 type controlPlane struct {
 	log               *zap.Logger
 	identity          *envoy.Identity
-	planner           *plan.Planner
+	planner           *planner.Planner
 	setReadyListeners func([]xds.ReadyListener)
 
 	followers sync.WaitGroup

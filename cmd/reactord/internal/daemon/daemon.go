@@ -22,6 +22,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
@@ -34,7 +35,7 @@ type daemon struct {
 	log           *logging.Log
 	lifecycle     lifecycle
 	configuration configuration
-	planner       *plan.Planner
+	planner       *planner.Planner
 	sources       sources
 	controlPlane  controlPlane
 	tickets       *certs.Tickets // the keys of TLS session tickets
@@ -164,7 +165,7 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	d.controlPlane.log, d.controlPlane.identity = log.Logger, identity
 	d.controlPlane.setReadyListeners = d.endpoints.envoy.SetReadyListeners
 	health := record.health(log.Logger)
-	d.planner = plan.New(plan.Config{
+	d.planner = planner.New(planner.Config{
 		Load:     c.Loader.Load,
 		Begin:    func(f *plan.File, p *plan.Plan) (plan.Target, error) { return d.begin(f, p, health) },
 		Discover: d.sources.run, Committed: d.committed, Overrides: record.overrides(),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"github.com/reactord/reactord/metrics"
@@ -23,7 +24,7 @@ func (d *daemon) stats() stats.All {
 }
 
 // reloads returns the counters of reloads.
-func (d *daemon) reloads() plan.Reloads { return d.planner.Status().Reloads }
+func (d *daemon) reloads() planner.Reloads { return d.planner.Status().Reloads }
 
 // reading returns a reading of the daemon around the proxy.
 func (d *daemon) reading() stats.Daemon {
@@ -40,7 +41,7 @@ func (d *daemon) reading() stats.Daemon {
 
 // discoveryStats returns a reading of the sources of servers that run.
 func (d *daemon) discoveryStats() []collector.Discovery {
-	planned := map[plan.Source]plan.SourceStatus{}
+	planned := map[plan.Source]planner.SourceStatus{}
 	for _, s := range d.planner.Status().Discovered {
 		planned[s.Source] = s
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 )
 
 // sources runs the discovery of all backends. Its methods may be called from any goroutine.
@@ -110,7 +111,7 @@ func (s *sources) start(key plan.Source, w wanted) {
 func (s *sources) wait() { s.all.Wait() }
 
 // stats is the counters of the sources that run, with what the planner knows of them.
-func (s *sources) stats(planned map[plan.Source]plan.SourceStatus) []collector.Discovery {
+func (s *sources) stats(planned map[plan.Source]planner.SourceStatus) []collector.Discovery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]collector.Discovery, 0, len(s.running))

@@ -1,10 +1,8 @@
 package plan
 
 import (
-	"context"
 	"errors"
 	"maps"
-	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -30,22 +28,8 @@ type Control struct {
 	// Origin is who says it, for people: "xds SERVER".
 	Origin string
 
-	known     map[Source]bool      // see sources
+	known     map[Source]bool      // see Sources
 	postponed map[string]postponed // changes of backends that wait for an answer, by their names
-}
-
-// Control replaces the part of the control plane. It returns when that is in force, or why it is not: then the part
-// before stays. What concerns one listener or backend is a [ControlError], joined with others, so that the caller can
-// leave that item out and try again: see [ControlErrors] and [Control.Without]. nil removes the part. The first answers
-// of new sources are awaited for a moment, as those of a file are. A backend that would have no servers without them
-// stays as it is until one has answered. When ctx is done it returns earlier; the change
-// continues.
-func (p *Planner) Control(ctx context.Context, c *Control) error {
-	done := make(chan error, 1)
-	if !p.tell(func() { p.controls = append(p.controls, controlling{control: c, done: done}) }) {
-		return net.ErrClosed
-	}
-	return p.await(ctx, done)
 }
 
 // Without is c without the items that are wrong, and without the listeners of backends among them.
@@ -84,8 +68,8 @@ func (c *Control) has(backend string) bool {
 	return c != nil && slices.ContainsFunc(c.Backends, func(b config.Backend) bool { return b.Name == backend })
 }
 
-// sources is the sources of all backends; c may be nil. Only the planner's goroutine calls it.
-func (c *Control) sources() map[Source]bool {
+// Sources returns the sources of all backends, as [File.Sources] does. c may be nil.
+func (c *Control) Sources() map[Source]bool {
 	if c == nil {
 		return nil
 	}
@@ -95,8 +79,9 @@ func (c *Control) sources() map[Source]bool {
 	return c.known
 }
 
-// changed is the names of the backends whose servers differ from those of was, if nothing else does.
-func (c *Control) changed(was *Control) (backends []string, only bool) {
+// Changed returns the names of the backends whose servers differ from those of was. only reports whether nothing else
+// does.
+func (c *Control) Changed(was *Control) (backends []string, only bool) {
 	if c == nil || was == nil || c.Origin != was.Origin || !same(c.Listeners, was.Listeners) ||
 		!same(c.Backends, was.Backends) || !same(c.Ready, was.Ready) || !c.sameKeys(was) {
 		return nil, false
@@ -140,8 +125,8 @@ func (e *ControlError) Error() string {
 // Unwrap is the reason.
 func (e *ControlError) Unwrap() error { return e.Err }
 
-// ControlErrors takes the errors of single items out of what [Planner.Control] has returned; rest is what concerns no
-// item alone, or nil.
+// ControlErrors takes the errors of single items out of what a merge or a planner has returned; rest is what concerns
+// no item alone, or nil.
 func ControlErrors(err error) (items []*ControlError, rest error) {
 	var others []error
 	var visit func(error)
@@ -163,20 +148,8 @@ func ControlErrors(err error) (items []*ControlError, rest error) {
 	return items, errors.Join(others...)
 }
 
-// ListenerError is the error of a [Target] that cannot do what one listener says.
-type ListenerError struct {
-	Listener string // the name
-	Err      error
-}
-
-// Error says what is wrong with which listener.
-func (e *ListenerError) Error() string { return "listener " + e.Listener + ": " + e.Err.Error() }
-
-// Unwrap is the reason.
-func (e *ListenerError) Unwrap() error { return e.Err }
-
-// blamed is an error of the target, with the item of the control plane that it concerns.
-func (p *Parts) blamed(err error) error {
+// Blame returns an error of the target with the item of the control plane that it concerns.
+func (p *Parts) Blame(err error) error {
 	var l *ListenerError
 	if p.Control == nil || !errors.As(err, &l) {
 		return err

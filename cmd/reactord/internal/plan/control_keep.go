@@ -49,9 +49,9 @@ func (c *Control) put(forms map[string]controlBackend) *Control {
 	return &next
 }
 
-// keep returns c with those backends as they are in was that have servers there and none in c, since none of their
-// names has been answered. Their names are asked, and [Control.advance] puts the change in force.
-func (c *Control) keep(was *Control, answered func(Source) bool) *Control {
+// Keep returns c with those backends as they are in was that have servers there and none in c, since none of their
+// names has been answered. Their names are asked, and [Control.Advance] puts the change in force.
+func (c *Control) Keep(was *Control, answered func(Source) bool) *Control {
 	if c == nil || was == nil {
 		return c
 	}
@@ -74,6 +74,14 @@ func (c *Control) keep(was *Control, answered func(Source) bool) *Control {
 	kept := c.put(forms)
 	kept.postponed = waiting
 	return kept
+}
+
+// Postponed returns the backends whose changes wait for an answer, in order. c may be nil.
+func (c *Control) Postponed() []string {
+	if c == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(c.postponed))
 }
 
 // inForce returns the form of a backend that has its servers.
@@ -101,8 +109,8 @@ func (b controlBackend) asking(names []config.DNS) controlBackend {
 	return b
 }
 
-// awaits reports whether an answer of s puts a postponed change in force. c may be nil.
-func (c *Control) awaits(s Source) bool {
+// Awaits reports whether an answer of s puts a postponed change in force. c may be nil.
+func (c *Control) Awaits(s Source) bool {
 	if c == nil {
 		return false
 	}
@@ -110,8 +118,8 @@ func (c *Control) awaits(s Source) bool {
 	return ok && slices.Contains(Sources(&p.next.config), s)
 }
 
-// advance returns c with the postponed change of a backend.
-func (c *Control) advance(backend string) *Control {
+// Advance returns c with the postponed change of a backend.
+func (c *Control) Advance(backend string) *Control {
 	next := c.put(map[string]controlBackend{backend: c.postponed[backend].next})
 	delete(next.postponed, backend)
 	return next

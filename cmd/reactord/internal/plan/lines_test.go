@@ -141,7 +141,7 @@ func TestLinesOfKeys(t *testing.T) {
 	} {
 		test.change()
 		now := parts()
-		next, err := merge(&now, before, nil)
+		next, err := MergeFrom(before, &now, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

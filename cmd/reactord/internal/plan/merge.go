@@ -29,11 +29,12 @@ const (
 // A server that several sources have is the one of the first of them: the file's, then those of the sources of its
 // backend in the order of [Sources]. A backend with discovery may have no servers. Sources that the file does not have
 // are ignored, and so are overrides of servers that do not exist.
-func Merge(parts Parts) (*Plan, error) { return merge(&parts, nil, nil) }
+func Merge(parts Parts) (*Plan, error) { return MergeFrom(nil, &parts, nil) }
 
-// merge merges, but takes the backends that unchanged reports from the plan before, which has the same listeners
-// and the same settings; nil: no backend is. Settings that are equal to those before are the same pointer.
-func merge(parts *Parts, before *Plan, unchanged func(backend string) bool) (*Plan, error) {
+// MergeFrom merges like [Merge], and shares with the plan before what is equal: settings that are equal are the same
+// pointer. Backends that unchanged reports are taken from before, whose listeners and settings are then those of parts;
+// if unchanged is nil, all are merged. What parts has merged of its file and control plane is kept in it.
+func MergeFrom(before *Plan, parts *Parts, unchanged func(backend string) bool) (*Plan, error) {
 	w, err := parts.whole()
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (m *merger) joined() error {
 		errs = append(errs[:maxProblems:maxProblems], fmt.Errorf("and %d more", len(errs)-maxProblems))
 	}
 	if len(m.problems) > 0 {
-		errs = append([]error{m.file.errors(m.problems)}, errs...)
+		errs = append([]error{m.file.Explain(m.problems)}, errs...)
 	}
 	return errors.Join(errs...)
 }
@@ -335,19 +336,4 @@ func (s *Server) fault() string {
 		return fmt.Sprintf("%s: %s is unknown", s.Address, s.State)
 	}
 	return ""
-}
-
-// Overridden is what the Origin of a server begins with that has an [Override].
-const Overridden = "override of "
-
-func (o Override) apply(s *Server) {
-	if !o.IsZero() {
-		s.Origin = Overridden + s.Origin
-	}
-	if o.State != nil {
-		s.State = *o.State
-	}
-	if o.Weight != nil {
-		s.Weight = *o.Weight
-	}
 }

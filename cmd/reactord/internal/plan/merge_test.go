@@ -168,13 +168,13 @@ func BenchmarkMerge(b *testing.B) {
 	}
 	b.Run("all", func(b *testing.B) {
 		for b.Loop() {
-			p, _ := merge(&parts, before, nil)
+			p, _ := MergeFrom(before, &parts, nil)
 			_ = Compare(before, p)
 		}
 	})
 	b.Run("one", func(b *testing.B) {
 		for b.Loop() {
-			p, _ := merge(&parts, before, func(backend string) bool { return backend != "b7" })
+			p, _ := MergeFrom(before, &parts, func(backend string) bool { return backend != "b7" })
 			_ = Compare(before, p)
 		}
 	})

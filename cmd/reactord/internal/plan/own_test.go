@@ -24,6 +24,13 @@ func ownParts(t *testing.T, servers string) Parts {
 	}}
 }
 
+// oneBackend is a control plane with a backend of one server.
+func oneBackend(server Server) *Control {
+	b := config.NewBackend()
+	b.Name = "cluster"
+	return &Control{Origin: "test", Backends: []config.Backend{b}, Servers: map[string][]Server{b.Name: {server}}}
+}
+
 // A server that is the process itself is refused, whichever source names it and however its address is written.
 func TestOwnAddressesAreNoServers(t *testing.T) {
 	for at, want := range map[string]string{
@@ -52,7 +59,7 @@ func TestOwnAddressesAreNoServers(t *testing.T) {
 		_, err = Merge(parts)
 		check("a file of discovery", err)
 		parts = ownParts(t, "")
-		parts.Control = someControl([]string{at}, "127.0.0.9:81")
+		parts.Control = oneBackend(server)
 		_, err = Merge(parts)
 		check("the answer of a control plane", err)
 		if items, rest := ControlErrors(err); err != nil && (len(items) != 1 || rest != nil || items[0].Backend == "") {
@@ -64,7 +71,7 @@ func TestOwnAddressesAreNoServers(t *testing.T) {
 // So is one that a control plane's platform asks whether the process is ready.
 func TestReadyListenersAreNoServers(t *testing.T) {
 	parts := ownParts(t, "")
-	parts.Control = someControl([]string{"127.0.0.1:95"}, "127.0.0.9:81")
+	parts.Control = oneBackend(Server{Address: netip.MustParseAddrPort("127.0.0.1:95"), Weight: 1})
 	if _, err := Merge(parts); err != nil {
 		t.Fatal(err)
 	}

@@ -97,6 +97,6 @@ func (s Source) Title() string {
 	return string(s.Kind) + " " + name
 }
 
-func compareSources(a, b Source) int {
+func CompareSources(a, b Source) int {
 	return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }

@@ -16,3 +16,15 @@ type Change interface {
 	// Discard gives back what was prepared.
 	Discard()
 }
+
+// ListenerError is the error of a [Target] that cannot do what one listener says.
+type ListenerError struct {
+	Listener string // the name
+	Err      error
+}
+
+// Error says what is wrong with which listener.
+func (e *ListenerError) Error() string { return "listener " + e.Listener + ": " + e.Err.Error() }
+
+// Unwrap is the reason.
+func (e *ListenerError) Unwrap() error { return e.Err }

@@ -27,7 +27,7 @@ func (p *Parts) whole() (*whole, error) {
 	}
 	w := &whole{File: *p.File, file: p.File, control: p.Control}
 	if p.made != nil && p.made.file == p.File {
-		if _, only := p.Control.changed(p.made.control); only { // what was checked is the same
+		if _, only := p.Control.Changed(p.made.control); only { // what was checked is the same
 			w = p.made.with(p.Control)
 			p.made = w
 			return w, nil
@@ -116,7 +116,7 @@ func (w *whole) fault(problems []config.Problem) error {
 		}
 	}
 	if len(own) > 0 {
-		errs = append(errs, w.file.errors(own))
+		errs = append(errs, w.file.Explain(own))
 	}
 	return errors.Join(errs...)
 }

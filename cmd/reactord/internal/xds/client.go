@@ -24,7 +24,8 @@ type Config struct {
 	Servers []stream.Server
 	// Transport changes the settings of the transport; nil: they are as Settings say.
 	Transport func(*stream.Config)
-	// Apply puts a part of the plan in force: see [plan.Planner.Control].
+	// Apply puts a part of the plan in force, and returns when it is, or the errors of items as [plan.ControlErrors]
+	// reads them.
 	Apply func(context.Context, *plan.Control) error
 	// Ready is told, on the client's goroutine, the listeners that the process answers itself: those by which a control
 	// plane's platform asks whether it is ready. It does not block. May be nil.

@@ -1,16 +1,16 @@
-package plan
+package planner
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"go.uber.org/zap"
 )
 
@@ -19,18 +19,18 @@ import (
 //
 // A change waits for others for [Config.Gather], counted from the first of them, so that a burst is one plan, and a
 // steady stream of changes delays none. If the plan of all of them is refused, they are tried one by one: what is
-// refused is told to its source, and the last good part of that source stays.
+// refused is reported to its source, and the last good part of that source stays.
 type Planner struct {
 	cfg   Config
-	plan  atomic.Pointer[Plan]
-	whole atomic.Pointer[File]
+	plan  atomic.Pointer[plan.Plan]
+	whole atomic.Pointer[plan.File]
 
 	// What the sources have said since the planner has looked.
 	mu        sync.Mutex
 	reloads   []chan error
 	overrides []override
 	controls  []controlling
-	reports   map[Source]report
+	reports   map[plan.Source]report
 	closed    bool
 	wake      chan struct{} // has room for one
 
@@ -39,36 +39,36 @@ type Planner struct {
 	ended chan struct{}
 
 	// Only the planner's goroutine has these.
-	target  Target
-	good    Parts               // the plan in force is their merge
-	refused map[Source][]Server // what was refused and may become good with another change
-	loading *loading            // nil: no file is on its way
-	coming  *controlling        // nil: no part of the control plane is on its way
+	target  plan.Target
+	good    plan.Parts                    // the plan in force is their merge
+	refused map[plan.Source][]plan.Server // what was refused and may become good with another change
+	loading *loading                      // nil: no file is on its way
+	coming  *controlling                  // nil: no part of the control plane is on its way
 	loaded  chan loadResult
 }
 
 // Config is what a [Planner] works with.
 type Config struct {
 	// Load reads the file, and looks up its names. It is called on a goroutine of its own, one call at a time.
-	Load func(ctx context.Context) (*File, error)
+	Load func(ctx context.Context) (*plan.File, error)
 	// Begin makes the target, which carries out the first plan when it returns.
-	Begin func(f *File, first *Plan) (Target, error)
+	Begin func(f *plan.File, first *plan.Plan) (plan.Target, error)
 	// Discover starts the sources of these configurations that do not run, and stops those that neither has. They
 	// report to [Planner.Discovered]. The last configuration counts for settings. It does not block. nil: there is no
 	// discovery.
 	Discover func(configs ...*config.Config)
 	// Committed is called after each plan that was put in force, on the planner's goroutine. It does not block. May
 	// be nil.
-	Committed func(f *File, d Diff)
+	Committed func(f *plan.File, d plan.Diff)
 	// Overrides are there from the first plan on: those of the process before this one. Those of servers that do not
 	// exist have no effect.
-	Overrides map[ServerKey]Override
+	Overrides map[plan.ServerKey]plan.Override
 	// Control is the part of the control plane from the first plan on: of the process before this one, or the last one
 	// that was good. nil: there is none.
-	Control *Control
+	Control *plan.Control
 	// LeftOut is called, on the planner's goroutine, with what is wrong with items of the control plane that a file
 	// has no room for: they are not in the plan that has come into force with it. It does not block. May be nil.
-	LeftOut func([]*ControlError)
+	LeftOut func([]*plan.ControlError)
 	Log     *zap.Logger
 
 	// Gather is how long a change waits for others. 0: 10 ms.
@@ -87,13 +87,13 @@ const (
 
 type override struct {
 	backend, server string
-	Override
+	plan.Override
 	done chan error
 }
 
 // report is what a source has found.
 type report struct {
-	servers []Server // nil: those of the last report
+	servers []plan.Server // nil: those of the last report
 	err     error
 }
 
@@ -108,8 +108,8 @@ func New(cfg Config) *Planner {
 		cfg.Log = zap.NewNop()
 	}
 	return &Planner{
-		cfg: cfg, good: Parts{Control: cfg.Control, Overrides: cfg.Overrides}, notes: newNotes(cfg.Log),
-		reports: map[Source]report{}, refused: map[Source][]Server{},
+		cfg: cfg, good: plan.Parts{Control: cfg.Control, Overrides: cfg.Overrides}, notes: newNotes(cfg.Log),
+		reports: map[plan.Source]report{}, refused: map[plan.Source][]plan.Server{},
 		wake: make(chan struct{}, 1), loaded: make(chan loadResult, 1), ended: make(chan struct{}),
 	}
 }
@@ -128,10 +128,10 @@ func (p *Planner) Start(ctx context.Context) error {
 }
 
 // Plan is the plan in force.
-func (p *Planner) Plan() *Plan { return p.plan.Load() }
+func (p *Planner) Plan() *plan.Plan { return p.plan.Load() }
 
 // InForce is the file with what the control plane adds to it, as a file; nil: there is no plan yet.
-func (p *Planner) InForce() *File { return p.whole.Load() }
+func (p *Planner) InForce() *plan.File { return p.whole.Load() }
 
 // Status is a reading of what the planner knows.
 func (p *Planner) Status() Status {
@@ -154,9 +154,9 @@ func (p *Planner) Reload(ctx context.Context) error {
 
 // Override replaces the override of a server, which is named by its name or address. It returns when it is in force,
 // or why it is not. The zero Override removes it.
-func (p *Planner) Override(backend, server string, o Override) error {
-	if w := o.Weight; w != nil && (*w < 0 || *w > maxWeight) {
-		return fmt.Errorf("weight %d is out of range: write 0 to %d", *w, maxWeight)
+func (p *Planner) Override(backend, server string, o plan.Override) error {
+	if err := o.Check(); err != nil {
+		return err
 	}
 	done := make(chan error, 1)
 	if !p.tell(func() { p.overrides = append(p.overrides, override{backend, server, o, done}) }) {
@@ -165,10 +165,23 @@ func (p *Planner) Override(backend, server string, o Override) error {
 	return p.await(context.Background(), done)
 }
 
+// Control replaces the part of the control plane. It returns when that is in force, or why it is not: then the part
+// before stays. What concerns one listener or backend is a [plan.ControlError], joined with others, so that the caller
+// can leave that item out and try again: see [plan.ControlErrors] and [plan.Control.Without]. nil removes the part. The
+// first answers of new sources are awaited for a moment, as those of a file are. A backend that would have no servers
+// without them stays as it is until one has answered. When ctx is done it returns earlier; the change continues.
+func (p *Planner) Control(ctx context.Context, c *plan.Control) error {
+	done := make(chan error, 1)
+	if !p.tell(func() { p.controls = append(p.controls, controlling{control: c, done: done}) }) {
+		return net.ErrClosed
+	}
+	return p.await(ctx, done)
+}
+
 // Discovered is called by a source that has looked for servers. It does not block. nil servers are those that it has
 // reported before; an empty slice that is not nil is none. err is what went wrong: then servers are those that are
 // still known. servers belongs to the planner.
-func (p *Planner) Discovered(source Source, servers []Server, err error) {
+func (p *Planner) Discovered(source plan.Source, servers []plan.Server, err error) {
 	p.tell(func() {
 		if servers == nil { // what it has found before and was not looked at yet
 			servers = p.reports[source].servers
@@ -185,10 +198,7 @@ func (p *Planner) tell(change func()) bool {
 		return false
 	}
 	change()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.poke()
 	return true
 }
 

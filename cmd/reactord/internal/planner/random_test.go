@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
 // The small world of random programs.
@@ -28,7 +29,7 @@ func someServer(r *rand.Rand) netip.AddrPort {
 }
 
 // randomFile is a file that is often valid. Wrong ones have two listeners on an address, or a setting that must stay.
-func randomFile(r *rand.Rand, wrong bool) *File {
+func randomFile(r *rand.Rand, wrong bool) *plan.File {
 	c := config.New()
 	for _, name := range someBackends[:1+r.IntN(len(someBackends))] {
 		b := config.NewBackend()
@@ -68,22 +69,22 @@ func randomFile(r *rand.Rand, wrong bool) *File {
 		twice.Name = "twice"
 		c.Listeners = append(c.Listeners, twice)
 	}
-	return &File{Config: c}
+	return &plan.File{Config: c}
 }
 
 // randomServers is what a source finds. Wrong ones cannot be connected to, or have the name of another one.
-func randomServers(r *rand.Rand, wrong bool) []Server {
-	servers := []Server{}
+func randomServers(r *rand.Rand, wrong bool) []plan.Server {
+	servers := []plan.Server{}
 	used := map[netip.AddrPort]bool{}
 	for range r.IntN(4) {
 		at := someServer(r)
 		if !used[at] {
-			servers = append(servers, Server{Address: at, Weight: 1 + r.IntN(2), Origin: "dns"})
+			servers = append(servers, plan.Server{Address: at, Weight: 1 + r.IntN(2), Origin: "dns"})
 		}
 		used[at] = true
 	}
 	if wrong {
-		s := Server{Address: netip.MustParseAddrPort("192.0.2.9:80"), Name: "192.0.2.1:80", Weight: 1, Origin: "dns"}
+		s := plan.Server{Address: netip.MustParseAddrPort("192.0.2.9:80"), Name: "192.0.2.1:80", Weight: 1, Origin: "dns"}
 		if r.IntN(2) == 0 {
 			s.Address = netip.AddrPortFrom(s.Address.Addr(), 0)
 		}
@@ -93,7 +94,7 @@ func randomServers(r *rand.Rand, wrong bool) []Server {
 }
 
 // randomControl is what a control plane says. It may be in the way of a file, or of itself. Now and then it is nothing.
-func randomControl(r *rand.Rand) *Control {
+func randomControl(r *rand.Rand) *plan.Control {
 	var at []string
 	for _, one := range someListeners {
 		if r.IntN(3) == 0 {
@@ -114,7 +115,7 @@ func randomControl(r *rand.Rand) *Control {
 	return c
 }
 
-func describeControl(c *Control) string {
+func describeControl(c *plan.Control) string {
 	if c == nil {
 		return "nothing"
 	}
@@ -170,7 +171,7 @@ func randomStep(r *rand.Rand, alone bool) step {
 			w.reload(f, gone, alone)
 		}}
 	case n < 14:
-		source := Source{pick(r, someBackends), DNS, pick(r, someNames) + ":80"}
+		source := plan.Source{Backend: pick(r, someBackends), Kind: plan.DNS, Name: pick(r, someNames) + ":80"}
 		servers := randomServers(r, r.IntN(4) == 0)
 		var err error
 		if r.IntN(4) == 0 {
@@ -182,10 +183,10 @@ func randomStep(r *rand.Rand, alone bool) step {
 		return step{fmt.Sprintf("%v: %v %v", source, servers, err), func(w *world) { w.discovered(source, servers, err) }}
 	case n < 17:
 		backend, server := pick(r, someBackends), someServer(r).String()
-		var o Override
+		var o plan.Override
 		if r.IntN(3) > 0 {
-			weight, state := r.IntN(5), State(r.IntN(3))
-			o = Override{&state, &weight}
+			weight, state := r.IntN(5), plan.State(r.IntN(3))
+			o = plan.Override{State: &state, Weight: &weight}
 		}
 		return step{fmt.Sprintf("override %s/%s: %v", backend, server, !o.IsZero()), func(w *world) {
 			w.override(backend, server, o)
@@ -200,7 +201,7 @@ func randomStep(r *rand.Rand, alone bool) step {
 	}
 }
 
-func describe(f *File) string {
+func describe(f *plan.File) string {
 	var all []string
 	for _, l := range f.Config.Listeners {
 		all = append(all, l.Name+" "+l.Address.HostPort()+"→"+l.Backend)

@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"go.uber.org/zap"
 )
 
@@ -16,15 +17,15 @@ type Status struct {
 	File     SourceStatus
 	// Discovered is the sources of the plan in force, in the order of their backends, kinds and names.
 	Discovered []SourceStatus
-	Overrides  map[ServerKey]Override
+	Overrides  map[plan.ServerKey]plan.Override
 	Reloads    Reloads
 }
 
 // SourceStatus is what is known about one source. Times are zero if there was none.
 type SourceStatus struct {
-	Source      Source    // zero: the file
-	Revision    uint64    // of the plan that its last good part came into force with; 0: none is in force
-	LastSuccess time.Time // when its last good part came into force
+	Source      plan.Source // zero: the file
+	Revision    uint64      // of the plan that its last good part came into force with; 0: none is in force
+	LastSuccess time.Time   // when its last good part came into force
 	LastError   time.Time
 	Err         error // of its last attempt; nil: it succeeded
 	Servers     int   // of its last good part; of the file 0
@@ -44,13 +45,13 @@ type notes struct {
 
 	mu         sync.Mutex
 	file       SourceStatus
-	discovered map[Source]*SourceStatus
-	overrides  map[ServerKey]Override // replaced as a whole
+	discovered map[plan.Source]*SourceStatus
+	overrides  map[plan.ServerKey]plan.Override // replaced as a whole
 	reloads    Reloads
 }
 
 func newNotes(log *zap.Logger) *notes {
-	return &notes{log: log, discovered: map[Source]*SourceStatus{}, reloads: Reloads{LastSuccessful: true}}
+	return &notes{log: log, discovered: map[plan.Source]*SourceStatus{}, reloads: Reloads{LastSuccessful: true}}
 }
 
 func (n *notes) status(revision uint64) Status {
@@ -61,7 +62,7 @@ func (n *notes) status(revision uint64) Status {
 		s.Discovered = append(s.Discovered, *d)
 	}
 	sort.Slice(s.Discovered, func(i, j int) bool {
-		return compareSources(s.Discovered[i].Source, s.Discovered[j].Source) < 0
+		return plan.CompareSources(s.Discovered[i].Source, s.Discovered[j].Source) < 0
 	})
 	return s
 }
@@ -94,7 +95,7 @@ func (n *notes) reload(revision uint64, err error) {
 
 // find notes the result of a source: whether servers of it came into force, and what went wrong, which may be a part
 // only.
-func (n *notes) find(s Source, revision uint64, servers int, came bool, err error) {
+func (n *notes) find(s plan.Source, revision uint64, servers int, came bool, err error) {
 	n.mu.Lock()
 	d := n.discovered[s]
 	if d == nil {
@@ -113,13 +114,13 @@ func (n *notes) find(s Source, revision uint64, servers int, came bool, err erro
 }
 
 // keep forgets the sources that are not known any more.
-func (n *notes) keep(known map[Source]bool) {
+func (n *notes) keep(known map[plan.Source]bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.discovered, func(s Source, _ *SourceStatus) bool { return !known[s] })
+	maps.DeleteFunc(n.discovered, func(s plan.Source, _ *SourceStatus) bool { return !known[s] })
 }
 
-func (n *notes) override(overrides map[ServerKey]Override) {
+func (n *notes) override(overrides map[plan.ServerKey]plan.Override) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.overrides = overrides

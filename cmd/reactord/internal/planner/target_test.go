@@ -1,11 +1,14 @@
-package plan
+package planner
 
 import (
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"sync"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
 var errBind = errors.New("address already in use")
@@ -17,7 +20,7 @@ type thing struct{ key any }
 type fakeTarget struct {
 	mu       sync.Mutex
 	refuse   map[netip.AddrPort]bool
-	force    *Plan
+	force    *plan.Plan
 	things   map[any]*thing
 	prepared *fakeChange // not yet ended
 	open     int         // things that were opened and not closed
@@ -27,11 +30,11 @@ type fakeTarget struct {
 
 type fakeChange struct {
 	target *fakeTarget
-	next   *Plan
+	next   *plan.Plan
 	opened map[any]*thing
 }
 
-func keysOf(p *Plan) map[any]bool {
+func keysOf(p *plan.Plan) map[any]bool {
 	keys := map[any]bool{}
 	if p == nil {
 		return keys
@@ -42,13 +45,13 @@ func keysOf(p *Plan) map[any]bool {
 	for _, b := range p.Backends {
 		keys[b.Name()] = true
 		for _, s := range b.Servers {
-			keys[ServerKey{b.Name(), s.Address}] = true
+			keys[plan.ServerKey{Backend: b.Name(), Address: s.Address}] = true
 		}
 	}
 	return keys
 }
 
-func nameAt(p *Plan, key ListenerKey) string {
+func nameAt(p *plan.Plan, key plan.ListenerKey) string {
 	for i := range p.Listeners {
 		if p.Listeners[i].Key() == key {
 			return p.Listeners[i].Name
@@ -63,7 +66,7 @@ func (t *fakeTarget) wrong(format string, args ...any) {
 	}
 }
 
-func (t *fakeTarget) Prepare(next *Plan, d Diff) (Change, error) {
+func (t *fakeTarget) Prepare(next *plan.Plan, d plan.Diff) (plan.Change, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.prepared != nil {
@@ -75,9 +78,9 @@ func (t *fakeTarget) Prepare(next *Plan, d Diff) (Change, error) {
 		if t.things[key] != nil {
 			continue
 		}
-		if l, ok := key.(ListenerKey); ok && t.refuse[l.Bind] {
+		if l, ok := key.(plan.ListenerKey); ok && t.refuse[l.Bind] {
 			t.open -= len(c.opened)
-			return nil, &ListenerError{nameAt(next, l), fmt.Errorf("listen on %v: %w", l.Bind, errBind)}
+			return nil, &plan.ListenerError{Listener: nameAt(next, l), Err: fmt.Errorf("listen on %v: %w", l.Bind, errBind)}
 		}
 		c.opened[key] = &thing{key}
 		t.open++
@@ -87,7 +90,7 @@ func (t *fakeTarget) Prepare(next *Plan, d Diff) (Change, error) {
 }
 
 // checkDiff checks that the difference is between the plan in force and the next one, and is all of it.
-func (t *fakeTarget) checkDiff(next *Plan, d Diff) {
+func (t *fakeTarget) checkDiff(next *plan.Plan, d plan.Diff) {
 	if d.New != next || t.force != nil && (d.Old == nil || d.Old.Revision != t.force.Revision) {
 		t.wrong("a difference of other plans")
 	}
@@ -124,7 +127,7 @@ func (t *fakeTarget) checkDiff(next *Plan, d Diff) {
 			if either == nil {
 				either = s.New
 			}
-			apply(s.Old != nil, s.New != nil, ServerKey{b.Name(), either.Address})
+			apply(s.Old != nil, s.New != nil, plan.ServerKey{Backend: b.Name(), Address: either.Address})
 		}
 	}
 	if want := keysOf(next); fmt.Sprint(keys) != fmt.Sprint(want) {
@@ -136,7 +139,7 @@ func (t *fakeTarget) checkDiff(next *Plan, d Diff) {
 			continue
 		}
 		was := t.force.Backend(b.Name()).Settings
-		if sameSettings(was, b.Settings) && was != b.Settings {
+		if was != b.Settings && reflect.DeepEqual(was, b.Settings) {
 			t.wrong("backend %s: the same settings at another place", b.Name())
 		}
 	}
@@ -177,8 +180,8 @@ func (c *fakeChange) Discard() {
 }
 
 // begin is a Config.Begin.
-func (t *fakeTarget) begin(_ *File, first *Plan) (Target, error) {
-	c, err := t.Prepare(first, Compare(nil, first))
+func (t *fakeTarget) begin(_ *plan.File, first *plan.Plan) (plan.Target, error) {
+	c, err := t.Prepare(first, plan.Compare(nil, first))
 	if err != nil {
 		return nil, err
 	}

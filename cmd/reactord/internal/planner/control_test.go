@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
 // someControl has a listener at each address, whose backend has its name and these servers.
-func someControl(servers []string, at ...string) *Control {
-	c := &Control{Origin: "xds test", Servers: map[string][]Server{}}
+func someControl(servers []string, at ...string) *plan.Control {
+	c := &plan.Control{Origin: "xds test", Servers: map[string][]plan.Server{}}
 	for _, address := range at {
 		a := netip.MustParseAddrPort(address)
 		l := config.NewListener()
@@ -26,7 +27,7 @@ func someControl(servers []string, at ...string) *Control {
 		b.Name = l.Backend
 		c.Backends = append(c.Backends, b)
 		for _, s := range servers {
-			one := Server{Address: netip.MustParseAddrPort(s), Weight: 1, Origin: c.Origin}
+			one := plan.Server{Address: netip.MustParseAddrPort(s), Weight: 1, Origin: c.Origin}
 			c.Servers[b.Name] = append(c.Servers[b.Name], one)
 		}
 	}
@@ -37,7 +38,7 @@ func someControl(servers []string, at ...string) *Control {
 func TestControlIsAPart(t *testing.T) {
 	p, target := started(t, Config{Load: always(small())})
 	before := len(p.Plan().Listeners)
-	apply := func(c *Control) {
+	apply := func(c *plan.Control) {
 		t.Helper()
 		if err := p.Control(t.Context(), c); err != nil {
 			t.Fatal(err)
@@ -63,7 +64,7 @@ func TestControlIsAPart(t *testing.T) {
 		t.Errorf("in force: %v", f.Config.Listeners)
 	}
 	weight := 3
-	if err := p.Override("cluster/127.0.0.9:81", "192.0.2.2:80", Override{Weight: &weight}); err != nil {
+	if err := p.Override("cluster/127.0.0.9:81", "192.0.2.2:80", plan.Override{Weight: &weight}); err != nil {
 		t.Error(err)
 	}
 	apply(someControl([]string{"192.0.2.2:80", "192.0.2.3:80"}, "127.0.0.9:81"))
@@ -81,25 +82,25 @@ func TestControlErrors(t *testing.T) {
 	refuse := netip.MustParseAddrPort("127.0.0.9:83")
 	for _, test := range []struct {
 		name     string
-		change   func(*Control)
+		change   func(*plan.Control)
 		listener string
 		backend  string
 		text     string
 	}{
-		{"an address of the file", func(c *Control) { c.Listeners[0].Address = small().Config.Listeners[0].Address },
+		{"an address of the file", func(c *plan.Control) { c.Listeners[0].Address = small().Config.Listeners[0].Address },
 			"outbound|127.0.0.9:81", "", "is used twice"},
-		{"an address twice", func(c *Control) { c.Listeners[1].Address = c.Listeners[0].Address },
+		{"an address twice", func(c *plan.Control) { c.Listeners[1].Address = c.Listeners[0].Address },
 			"outbound|127.0.0.9:82", "", "is used twice"},
-		{"a name of the file", func(c *Control) { c.Listeners[0].Name = small().Config.Listeners[0].Name },
+		{"a name of the file", func(c *plan.Control) { c.Listeners[0].Name = small().Config.Listeners[0].Name },
 			small().Config.Listeners[0].Name, "", "the configuration file has one of this name"},
-		{"a backend of the file", func(c *Control) { c.Backends[0].Name = "app" }, "", "app", "file has one"},
-		{"no such backend", func(c *Control) { c.Listeners[0].Backend = "none" }, "outbound|127.0.0.9:81", "",
+		{"a backend of the file", func(c *plan.Control) { c.Backends[0].Name = "app" }, "", "app", "file has one"},
+		{"no such backend", func(c *plan.Control) { c.Listeners[0].Backend = "none" }, "outbound|127.0.0.9:81", "",
 			"does not exist"},
-		{"a value", func(c *Control) { c.Backends[0].Retries = -1 }, "", "cluster/127.0.0.9:81", "out of range"},
-		{"a server", func(c *Control) { c.Servers[c.Backends[1].Name][0].Weight = -1 }, "", "cluster/127.0.0.9:82",
+		{"a value", func(c *plan.Control) { c.Backends[0].Retries = -1 }, "", "cluster/127.0.0.9:81", "out of range"},
+		{"a server", func(c *plan.Control) { c.Servers[c.Backends[1].Name][0].Weight = -1 }, "", "cluster/127.0.0.9:82",
 			"out of range"},
-		{"the target", func(c *Control) { c.Listeners[1].Address.Port = 83 }, "outbound|127.0.0.9:82", "", "in use"},
-		{"a loop", func(c *Control) {
+		{"the target", func(c *plan.Control) { c.Listeners[1].Address.Port = 83 }, "outbound|127.0.0.9:82", "", "in use"},
+		{"a loop", func(c *plan.Control) {
 			c.Servers[c.Backends[0].Name][0].Address = netip.MustParseAddrPort("127.0.0.9:81")
 		}, "outbound|127.0.0.9:81", "", "endless"},
 	} {
@@ -109,8 +110,8 @@ func TestControlErrors(t *testing.T) {
 			c := someControl([]string{"192.0.2.1:80"}, "127.0.0.9:81", "127.0.0.9:82")
 			test.change(c)
 			revision := p.Plan().Revision
-			items, rest := ControlErrors(p.Control(t.Context(), c))
-			named := slices.IndexFunc(items, func(e *ControlError) bool {
+			items, rest := plan.ControlErrors(p.Control(t.Context(), c))
+			named := slices.IndexFunc(items, func(e *plan.ControlError) bool {
 				return e.Listener == test.listener && e.Backend == test.backend && strings.Contains(e.Error(), test.text)
 			})
 			if named < 0 || rest != nil || p.Plan().Revision != revision {
@@ -130,10 +131,10 @@ func TestControlErrors(t *testing.T) {
 func TestFileWinsOverControl(t *testing.T) {
 	next := small()
 	file := small()
-	var left []*ControlError
+	var left []*plan.ControlError
 	p, _ := started(t, Config{
-		Load:    func(context.Context) (*File, error) { f := *next; return &f, nil },
-		LeftOut: func(wrong []*ControlError) { left = wrong },
+		Load:    func(context.Context) (*plan.File, error) { f := *next; return &f, nil },
+		LeftOut: func(wrong []*plan.ControlError) { left = wrong },
 		Control: someControl([]string{"192.0.2.1:80"}, "127.0.0.9:81", "127.0.0.9:82"),
 	})
 	if len(p.Plan().Listeners) != len(file.Config.Listeners)+2 {
@@ -162,7 +163,7 @@ func TestControlAwaitsItsSources(t *testing.T) {
 			d := config.NewDNS()
 			d.Name, d.Port = "db.test", 80
 			c.Backends[0].DNS = []config.DNS{d}
-			source := DNSSource(&c.Backends[0], &d)
+			source := plan.DNSSource(&c.Backends[0], &d)
 			var p *Planner
 			running := 0
 			p, _ = started(t, Config{Load: always(small()), Discover: func(all ...*config.Config) {
@@ -173,7 +174,7 @@ func TestControlAwaitsItsSources(t *testing.T) {
 					}
 				}
 				if running > 0 && answers {
-					go p.Discovered(source, []Server{server("192.0.2.7:80", "")}, nil)
+					go p.Discovered(source, []plan.Server{server("192.0.2.7:80", "")}, nil)
 				}
 			}})
 			began := time.Now()
@@ -199,28 +200,28 @@ func TestControlKeepsServersUntilAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		running := 0
 		p, _ := started(t, Config{Load: always(small()), Discover: func(all ...*config.Config) {
-			names := map[Source]bool{}
+			names := map[plan.Source]bool{}
 			for _, c := range all {
 				for i := range c.Backends {
-					for _, s := range Sources(&c.Backends[i]) {
+					for _, s := range plan.Sources(&c.Backends[i]) {
 						names[s] = true
 					}
 				}
 			}
 			running = len(names)
 		}})
-		apply := func(c *Control) {
+		apply := func(c *plan.Control) {
 			t.Helper()
 			if err := p.Control(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
-		named := func(name string) (*Control, Source) {
+		named := func(name string) (*plan.Control, plan.Source) {
 			c := someControl(nil, "127.0.0.9:81", "127.0.0.9:82")
 			d := config.NewDNS()
 			d.Name, d.Port = name, 80
 			c.Backends[0].DNS, c.Backends[0].Retries = []config.DNS{d}, 7
-			return c, DNSSource(&c.Backends[0], &d)
+			return c, plan.DNSSource(&c.Backends[0], &d)
 		}
 		const backend = "cluster/127.0.0.9:81"
 		has := func(server string, retries, sources int) {
@@ -242,7 +243,7 @@ func TestControlKeepsServersUntilAnAnswer(t *testing.T) {
 		p.Discovered(source, nil, errors.New("no such name"))
 		time.Sleep(time.Second)
 		has("192.0.2.1:80", usual, 1)
-		p.Discovered(source, []Server{server("192.0.2.7:80", "")}, nil)
+		p.Discovered(source, []plan.Server{server("192.0.2.7:80", "")}, nil)
 		time.Sleep(time.Second)
 		has("192.0.2.7:80", 7, 1)
 		second, _ := named("b.test")
@@ -251,7 +252,7 @@ func TestControlKeepsServersUntilAnAnswer(t *testing.T) {
 		third, source := named("c.test")
 		apply(third)
 		has("192.0.2.7:80", 7, 2)
-		p.Discovered(source, []Server{server("192.0.2.8:80", "")}, nil)
+		p.Discovered(source, []plan.Server{server("192.0.2.8:80", "")}, nil)
 		time.Sleep(time.Second)
 		has("192.0.2.8:80", 7, 1)
 		apply(someControl([]string{"192.0.2.2:80"}, "127.0.0.9:81"))

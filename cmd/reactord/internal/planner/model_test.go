@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"context"
@@ -18,11 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
 var (
-	seeds = flag.Int("plan.seeds", 60, "random programs to run")
-	seed  = flag.Uint64("plan.seed", 0, "the only seed to run; 0: random ones")
+	seeds = flag.Int("planner.seeds", 60, "random programs to run")
+	seed  = flag.Uint64("planner.seed", 0, "the only seed to run; 0: random ones")
 )
 
 // The planner is compared with a model under random sequences of changes and failures. The plan in force is always
@@ -37,7 +38,7 @@ func TestPlannerIsItsModel(t *testing.T) {
 		program := randomProgram(rand.New(rand.NewPCG(s, 0)))
 		if err := runProgram(t, program); err != nil {
 			program, err = shorten(t, program, err)
-			t.Fatalf("-plan.seed %d: %v after:\n%s", s, err, strings.Join(lines2(program), "\n"))
+			t.Fatalf("-planner.seed %d: %v after:\n%s", s, err, strings.Join(lines2(program), "\n"))
 		}
 	}
 }
@@ -76,14 +77,14 @@ type world struct {
 	planner *Planner
 
 	mu      sync.Mutex
-	file    *File // that is read next
+	file    *plan.File // that is read next
 	loadErr error
-	sources map[Source]bool // that run
-	waits   sync.WaitGroup  // for results
+	sources map[plan.Source]bool // that run
+	waits   sync.WaitGroup       // for results
 
 	// The model: the last good parts, as the results of the changes tell.
-	good    Parts
-	said    map[Source][]Server // last report with servers, of each source
+	good    plan.Parts
+	said    map[plan.Source][]plan.Server // last report with servers, of each source
 	faults  []error
 	answers bool // new sources answer immediately
 	loose   bool // a file and a control plane have come together: which of them was first is not known
@@ -95,7 +96,7 @@ func (w *world) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Errorf(format, args...))
 }
 
-func (w *world) load(context.Context) (*File, error) {
+func (w *world) load(context.Context) (*plan.File, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.loadErr != nil {
@@ -108,14 +109,14 @@ func (w *world) load(context.Context) (*File, error) {
 func (w *world) discover(configs ...*config.Config) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := map[Source]bool{}
+	now := map[plan.Source]bool{}
 	for _, c := range configs {
 		for i := range c.Backends {
-			for _, s := range Sources(&c.Backends[i]) {
+			for _, s := range plan.Sources(&c.Backends[i]) {
 				now[s] = true
 				if !w.sources[s] && w.answers {
 					delete(w.said, s)
-					go w.planner.Discovered(s, []Server{}, nil)
+					go w.planner.Discovered(s, []plan.Server{}, nil)
 				}
 			}
 		}
@@ -126,16 +127,18 @@ func (w *world) discover(configs ...*config.Config) {
 // runProgram runs a program in virtual time.
 func runProgram(t *testing.T, program []step) (err error) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{sources: map[Source]bool{}, said: map[Source][]Server{}, answers: true}
+		w := &world{sources: map[plan.Source]bool{}, said: map[plan.Source][]plan.Server{}, answers: true}
 		w.target.refuse = map[netip.AddrPort]bool{}
 		w.file = randomFile(rand.New(rand.NewPCG(1, 1)), false)
 		w.planner = New(Config{Load: w.load, Begin: w.target.begin, Discover: w.discover})
 		if err = w.planner.Start(t.Context()); err != nil {
 			return
 		}
-		w.good = Parts{File: w.file, Discovered: map[Source][]Server{}, Overrides: map[ServerKey]Override{}}
+		w.good = plan.Parts{
+			File: w.file, Discovered: map[plan.Source][]plan.Server{}, Overrides: map[plan.ServerKey]plan.Override{},
+		}
 		for s := range w.sources {
-			w.good.Discovered[s] = []Server{}
+			w.good.Discovered[s] = []plan.Server{}
 		}
 		for i, s := range program {
 			s.do(w)
@@ -165,11 +168,11 @@ func (w *world) check() error {
 	status := w.planner.Status()
 	w.mu.Lock()
 	w.good.Control = w.planner.good.Control // the planner is idle; what it answers is checked where it is said
-	known := w.good.File.sources()
-	maps.DeleteFunc(w.good.Overrides, func(k ServerKey, _ Override) bool { return !w.good.has(k.Backend) })
-	maps.DeleteFunc(w.good.Discovered, func(s Source, _ []Server) bool { return !known[s] })
-	maps.DeleteFunc(w.said, func(s Source, _ []Server) bool { return !known[s] })
-	for _, look := range []func(Source, *Status) error{w.learn, w.answered} {
+	known := w.good.File.Sources()
+	maps.DeleteFunc(w.good.Overrides, func(k plan.ServerKey, _ plan.Override) bool { return !w.good.Has(k.Backend) })
+	maps.DeleteFunc(w.good.Discovered, func(s plan.Source, _ []plan.Server) bool { return !known[s] })
+	maps.DeleteFunc(w.said, func(s plan.Source, _ []plan.Server) bool { return !known[s] })
+	for _, look := range []func(plan.Source, *Status) error{w.learn, w.answered} {
 		for s := range known {
 			if err := look(s, &status); err != nil {
 				w.faults = append(w.faults, err)
@@ -182,7 +185,7 @@ func (w *world) check() error {
 		return err
 	}
 	if w.loose { // an override may have lost its backend between both
-		maps.DeleteFunc(w.good.Overrides, func(k ServerKey, _ Override) bool {
+		maps.DeleteFunc(w.good.Overrides, func(k plan.ServerKey, _ plan.Override) bool {
 			_, has := status.Overrides[k]
 			return !has
 		})
@@ -193,12 +196,12 @@ func (w *world) check() error {
 		}
 		w.loose = false
 	}
-	want, err := Merge(w.good)
+	want, err := plan.Merge(w.good)
 	if err != nil {
 		return fmt.Errorf("the good parts do not merge: %w", err)
 	}
 	got := w.planner.Plan()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Plan{}, "Revision"),
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(plan.Plan{}, "Revision"),
 		cmpopts.EquateComparable(netip.AddrPort{}, netip.Addr{})); diff != "" {
 		return fmt.Errorf("not the merge of the good parts (-want +got):\n%s", diff)
 	}
@@ -215,9 +218,9 @@ func (w *world) check() error {
 }
 
 // learn learns whether what a source said last is in force.
-func (w *world) learn(s Source, _ *Status) error {
+func (w *world) learn(s plan.Source, _ *Status) error {
 	if w.good.Discovered[s] == nil { // a new source
-		w.good.Discovered[s] = []Server{}
+		w.good.Discovered[s] = []plan.Server{}
 	}
 	inForce := w.planner.good.Discovered[s] // the planner is idle
 	switch said := w.said[s]; {
@@ -230,7 +233,7 @@ func (w *world) learn(s Source, _ *Status) error {
 }
 
 // answered checks that a source was refused with a reason, and told so.
-func (w *world) answered(s Source, status *Status) error {
+func (w *world) answered(s plan.Source, status *Status) error {
 	i := slices.IndexFunc(status.Discovered, func(d SourceStatus) bool { return d.Source == s })
 	if i < 0 {
 		return fmt.Errorf("%v: no status", s)
@@ -239,7 +242,7 @@ func (w *world) answered(s Source, status *Status) error {
 	if said == nil || slices.Equal(said, w.good.Discovered[s]) {
 		return nil
 	}
-	with := Parts{
+	with := plan.Parts{
 		File: w.good.File, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered), Overrides: w.good.Overrides,
 	}
 	with.Discovered[s] = said
@@ -252,13 +255,13 @@ func (w *world) answered(s Source, status *Status) error {
 	return nil
 }
 
-func sameOverride(a, b Override) bool { return cmp.Equal(a, b) }
+func sameOverride(a, b plan.Override) bool { return cmp.Equal(a, b) }
 
 // acceptable is whether parts can come into force now: the oracle for a change that comes alone. room: items of the
 // control plane make room.
-func (w *world) acceptable(p Parts, room bool) error {
+func (w *world) acceptable(p plan.Parts, room bool) error {
 	err := w.fits(&p)
-	items, rest := ControlErrors(err)
+	items, rest := plan.ControlErrors(err)
 	if !room || len(items) == 0 || rest != nil {
 		return err
 	}
@@ -266,11 +269,11 @@ func (w *world) acceptable(p Parts, room bool) error {
 	return w.acceptable(p, true)
 }
 
-func (w *world) fits(p *Parts) error {
+func (w *world) fits(p *plan.Parts) error {
 	if problems := fixed(w.good.File.Config, p.File.Config); len(problems) > 0 {
-		return p.File.errors(problems)
+		return p.File.Explain(problems)
 	}
-	next, err := Merge(*p)
+	next, err := plan.Merge(*p)
 	if err != nil {
 		return err
 	}
@@ -279,31 +282,31 @@ func (w *world) fits(p *Parts) error {
 	for i := range next.Listeners {
 		l := &next.Listeners[i]
 		if w.target.things[l.Key()] == nil && w.target.refuse[l.Bind] {
-			return p.blamed(&ListenerError{l.Name, errBind})
+			return p.Blame(&plan.ListenerError{Listener: l.Name, Err: errBind})
 		}
 	}
 	return nil
 }
 
 // with is the good parts with another file.
-func (w *world) with(f *File) Parts {
-	known := map[Source]bool{}
+func (w *world) with(f *plan.File) plan.Parts {
+	known := map[plan.Source]bool{}
 	for i := range f.Config.Backends {
-		for _, s := range Sources(&f.Config.Backends[i]) {
+		for _, s := range plan.Sources(&f.Config.Backends[i]) {
 			known[s] = true
 		}
 	}
-	next := Parts{
+	next := plan.Parts{
 		File: f, Control: w.good.Control, Discovered: maps.Clone(w.good.Discovered),
 		Overrides: maps.Clone(w.good.Overrides),
 	}
-	maps.DeleteFunc(next.Discovered, func(s Source, _ []Server) bool { return !known[s] })
-	maps.DeleteFunc(next.Overrides, func(k ServerKey, _ Override) bool { return !next.has(k.Backend) })
+	maps.DeleteFunc(next.Discovered, func(s plan.Source, _ []plan.Server) bool { return !known[s] })
+	maps.DeleteFunc(next.Overrides, func(k plan.ServerKey, _ plan.Override) bool { return !next.Has(k.Backend) })
 	return next
 }
 
 // reload reads a file. alone is whether nothing else happens meanwhile.
-func (w *world) reload(f *File, loadErr error, alone bool) {
+func (w *world) reload(f *plan.File, loadErr error, alone bool) {
 	w.mu.Lock()
 	w.file, w.loadErr = f, loadErr
 	w.mu.Unlock()
@@ -325,7 +328,7 @@ func (w *world) reload(f *File, loadErr error, alone bool) {
 }
 
 // control says what a control plane says. alone is whether nothing else happens meanwhile.
-func (w *world) control(c *Control, alone bool) {
+func (w *world) control(c *plan.Control, alone bool) {
 	var want error
 	if alone {
 		p := w.good
@@ -340,8 +343,8 @@ func (w *world) control(c *Control, alone bool) {
 	})
 }
 
-func (w *world) override(backend, server string, o Override) {
-	key := ServerKey{backend, netip.MustParseAddrPort(server)}
+func (w *world) override(backend, server string, o plan.Override) {
+	key := plan.ServerKey{Backend: backend, Address: netip.MustParseAddrPort(server)}
 	w.waits.Go(func() {
 		if err := w.planner.Override(backend, server, o); err == nil {
 			w.mu.Lock()
@@ -357,7 +360,7 @@ func (w *world) override(backend, server string, o Override) {
 	})
 }
 
-func (w *world) discovered(s Source, servers []Server, err error) {
+func (w *world) discovered(s plan.Source, servers []plan.Server, err error) {
 	w.mu.Lock()
 	running := w.sources[s]
 	if running && servers != nil {

@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"context"
@@ -15,18 +15,19 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 )
 
 // withDNS is small with a source for its backend.
-func withDNS() (*File, Source) {
+func withDNS() (*plan.File, plan.Source) {
 	f := small()
 	d := config.NewDNS()
 	d.Name, d.Port = "a.test", 80
 	f.Config.Backends[0].DNS = []config.DNS{d}
-	return f, DNSSource(&f.Config.Backends[0], &d)
+	return f, plan.DNSSource(&f.Config.Backends[0], &d)
 }
 
 // started is a running planner of the configuration with a target.
@@ -47,8 +48,8 @@ func started(t *testing.T, cfg Config) (*Planner, *fakeTarget) {
 	return p, target
 }
 
-func always(f *File) func(context.Context) (*File, error) {
-	return func(context.Context) (*File, error) {
+func always(f *plan.File) func(context.Context) (*plan.File, error) {
+	return func(context.Context) (*plan.File, error) {
 		c := *f
 		return &c, nil
 	}
@@ -61,7 +62,7 @@ func TestBurstsAreOnePlan(t *testing.T) {
 		p, target := started(t, Config{Load: always(f)})
 		find := func(i int) {
 			at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 80)
-			p.Discovered(source, []Server{{Address: at, Weight: 1}}, nil)
+			p.Discovered(source, []plan.Server{{Address: at, Weight: 1}}, nil)
 		}
 		for i := range 1000 {
 			find(i)
@@ -94,15 +95,15 @@ func TestBurstsAreOnePlan(t *testing.T) {
 func TestFirstAnswersAreAwaited(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		answer func(*Planner, Source)
+		answer func(*Planner, plan.Source)
 		want   time.Duration
 		server bool
 	}{
-		{"servers", func(p *Planner, s Source) { p.Discovered(s, []Server{server("10.0.0.9:80", "")}, nil) },
+		{"servers", func(p *Planner, s plan.Source) { p.Discovered(s, []plan.Server{server("10.0.0.9:80", "")}, nil) },
 			time.Second + defaultGather, true},
-		{"an error", func(p *Planner, s Source) { p.Discovered(s, nil, errors.New("SERVFAIL")) },
+		{"an error", func(p *Planner, s plan.Source) { p.Discovered(s, nil, errors.New("SERVFAIL")) },
 			time.Second + defaultGather, false},
-		{"silence", func(*Planner, Source) {}, defaultFirstAnswer, false},
+		{"silence", func(*Planner, plan.Source) {}, defaultFirstAnswer, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -138,12 +139,12 @@ func TestReloadWaitsBehindAFailedLookup(t *testing.T) {
 		f := small()
 		target := &fakeTarget{}
 		var p *Planner
-		p = New(Config{Load: func(context.Context) (*File, error) { return f, nil }, Begin: target.begin,
+		p = New(Config{Load: func(context.Context) (*plan.File, error) { return f, nil }, Begin: target.begin,
 			Discover: func(configs ...*config.Config) {
 				if len(configs) == 2 { // the file in force, and the one that waits
 					time.AfterFunc(time.Second, func() { p.Discovered(source, nil, errors.New("SERVFAIL")) })
 					time.AfterFunc(2*time.Second, func() {
-						p.Discovered(source, []Server{server("10.0.0.9:80", "")}, nil)
+						p.Discovered(source, []plan.Server{server("10.0.0.9:80", "")}, nil)
 					})
 				}
 			}})
@@ -166,7 +167,7 @@ func TestReloadWaitsBehindAFailedLookup(t *testing.T) {
 func TestRefusedReload(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	text := "loops: 2\n" + twoSources
-	load := func(context.Context) (*File, error) { return parsed(t, text), nil }
+	load := func(context.Context) (*plan.File, error) { return parsed(t, text), nil }
 	p, target := started(t, Config{Load: load, Log: zap.New(core)})
 	before := p.Plan()
 	text = "loops: 3\nmetrics: 127.0.0.1:90\n" + strings.Replace(twoSources, "127.0.0.1:80", "127.0.0.1:81", 1)
@@ -210,21 +211,21 @@ func TestRefusedReload(t *testing.T) {
 
 // A file that does not load leaves everything as it is. The first one must load.
 func TestFileGone(t *testing.T) {
-	gone := func(context.Context) (*File, error) { return nil, os.ErrNotExist }
+	gone := func(context.Context) (*plan.File, error) { return nil, os.ErrNotExist }
 	load := gone
 	target := &fakeTarget{}
-	p := New(Config{Load: func(ctx context.Context) (*File, error) { return load(ctx) }, Begin: target.begin})
+	p := New(Config{Load: func(ctx context.Context) (*plan.File, error) { return load(ctx) }, Begin: target.begin})
 	if err := p.Start(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("started: %v", err)
 	}
 	if err := p.Reload(t.Context()); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("reload of a closed planner: %v", err)
 	}
-	if err := p.Override("app", "10.0.0.1:80", Override{}); !errors.Is(err, net.ErrClosed) {
+	if err := p.Override("app", "10.0.0.1:80", plan.Override{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("override of a closed planner: %v", err)
 	}
 	load = always(small())
-	p, _ = started(t, Config{Load: func(ctx context.Context) (*File, error) { return load(ctx) }})
+	p, _ = started(t, Config{Load: func(ctx context.Context) (*plan.File, error) { return load(ctx) }})
 	load = gone
 	if err := p.Reload(t.Context()); !errors.Is(err, os.ErrNotExist) || p.Plan().Revision != 1 {
 		t.Errorf("reloaded: %v", err)
@@ -239,7 +240,7 @@ func TestStartEnds(t *testing.T) {
 				f, _ := withDNS()
 				var running atomic.Int32
 				p := New(Config{
-					Load: func(ctx context.Context) (*File, error) {
+					Load: func(ctx context.Context) (*plan.File, error) {
 						if what == "the file" {
 							<-ctx.Done()
 							return nil, ctx.Err()
@@ -264,7 +265,7 @@ func TestStartEnds(t *testing.T) {
 // An override needs a server, and says what is wrong with it.
 func TestOverrides(t *testing.T) {
 	p, _ := started(t, Config{Load: always(small())})
-	weight, drain := 0, Drain
+	weight, drain := 0, plan.Drain
 	for _, test := range []struct {
 		backend, server, want string
 	}{
@@ -272,22 +273,22 @@ func TestOverrides(t *testing.T) {
 		{"app", "10.0.0.9:80", `server "10.0.0.9:80" of backend "app": no such server`},
 		{"none", "10.0.0.1:80", `backend "none": no such server`},
 	} {
-		err := p.Override(test.backend, test.server, Override{&drain, &weight})
+		err := p.Override(test.backend, test.server, plan.Override{State: &drain, Weight: &weight})
 		if fmt.Sprint(err) != test.want || test.want != "<nil>" && !errors.Is(err, ErrNoServer) {
 			t.Errorf("%s/%s: %v", test.backend, test.server, err)
 		}
 	}
 	weight = 1001
-	if err := p.Override("app", "10.0.0.1:80", Override{Weight: &weight}); err == nil {
+	if err := p.Override("app", "10.0.0.1:80", plan.Override{Weight: &weight}); err == nil {
 		t.Error("a weight of 1001 is accepted")
 	}
-	if s := p.Plan().Backend("app").Server("10.0.0.1:80"); s.State != Drain || s.Weight != 0 {
+	if s := p.Plan().Backend("app").Server("10.0.0.1:80"); s.State != plan.Drain || s.Weight != 0 {
 		t.Errorf("the server is %+v", s)
 	}
 	if err := p.Reload(t.Context()); err != nil || len(p.Status().Overrides) != 1 {
 		t.Errorf("after a reload: %v, %v", err, p.Status().Overrides)
 	}
-	if err := p.Override("app", "10.0.0.1:80", Override{}); err != nil || len(p.Status().Overrides) != 0 {
+	if err := p.Override("app", "10.0.0.1:80", plan.Override{}); err != nil || len(p.Status().Overrides) != 0 {
 		t.Errorf("removed: %v, %v", err, p.Status().Overrides)
 	}
 }
@@ -297,8 +298,11 @@ func TestCloseDiscards(t *testing.T) {
 	load := small()
 	target := &slowTarget{preparing: make(chan struct{}), proceed: make(chan struct{})}
 	p := New(Config{
-		Load:  func(ctx context.Context) (*File, error) { return always(load)(ctx) },
-		Begin: func(f *File, first *Plan) (Target, error) { _, err := target.begin(f, first); return target, err },
+		Load: func(ctx context.Context) (*plan.File, error) { return always(load)(ctx) },
+		Begin: func(f *plan.File, first *plan.Plan) (plan.Target, error) {
+			_, err := target.begin(f, first)
+			return target, err
+		},
 	})
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -330,7 +334,7 @@ type slowTarget struct {
 	preparing, proceed chan struct{}
 }
 
-func (t *slowTarget) Prepare(next *Plan, d Diff) (Change, error) {
+func (t *slowTarget) Prepare(next *plan.Plan, d plan.Diff) (plan.Change, error) {
 	close(t.preparing)
 	<-t.proceed
 	return t.fakeTarget.Prepare(next, d)
@@ -351,9 +355,9 @@ func TestPlannerFromManyGoroutines(t *testing.T) {
 						t.Error(err)
 					}
 				case 1:
-					_ = p.Override("app", "10.0.0.1:80", Override{Weight: &weight})
+					_ = p.Override("app", "10.0.0.1:80", plan.Override{Weight: &weight})
 				case 2:
-					p.Discovered(source, []Server{{Address: netip.MustParseAddrPort("10.0.0.7:80"), Weight: weight}}, nil)
+					p.Discovered(source, []plan.Server{{Address: netip.MustParseAddrPort("10.0.0.7:80"), Weight: weight}}, nil)
 				default:
 					if s := p.Status(); s.Revision > p.Plan().Revision {
 						t.Errorf("revision %d after %d", p.Plan().Revision, s.Revision)
@@ -375,7 +379,7 @@ func TestAnErrorAfterServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, source := withDNS()
 		p, _ := started(t, Config{Load: always(f)})
-		p.Discovered(source, []Server{server("10.0.0.9:80", "")}, nil)
+		p.Discovered(source, []plan.Server{server("10.0.0.9:80", "")}, nil)
 		p.Discovered(source, nil, errSERVFAIL)
 		time.Sleep(defaultGather)
 		synctest.Wait()
@@ -399,7 +403,7 @@ backends:
   - {name: b, servers: ["127.0.0.1:81"]}
 `)
 		p, target := started(t, Config{Load: always(f)})
-		p.Discovered(Sources(&f.Config.Backends[0])[0], []Server{server("127.0.0.1:82", "")}, nil)
+		p.Discovered(plan.Sources(&f.Config.Backends[0])[0], []plan.Server{server("127.0.0.1:82", "")}, nil)
 		time.Sleep(defaultGather)
 		synctest.Wait()
 		s := p.Status().Discovered

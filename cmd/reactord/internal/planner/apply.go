@@ -1,0 +1,142 @@
+package planner
+
+import (
+	"context"
+	"net"
+	"slices"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"go.uber.org/zap"
+)
+
+// apply puts the changes in force: together, or one by one those that can be.
+func (p *Planner) apply(ctx context.Context, changes []change) {
+	if len(changes) == 0 {
+		return
+	}
+	err := p.try(ctx, changes)
+	if err != nil && len(changes) > 1 {
+		for _, c := range changes {
+			c.done(p.try(ctx, []change{c}))
+		}
+		return
+	}
+	for _, c := range changes {
+		c.done(err)
+	}
+}
+
+// try puts all of the changes in force, or none. Items of the control plane make room for a file: a name or an address
+// that it has belongs to it.
+func (p *Planner) try(ctx context.Context, changes []change) error {
+	var left []*plan.ControlError
+	for {
+		err := p.tryWithout(ctx, changes, left)
+		if err == nil && len(left) > 0 && p.cfg.LeftOut != nil {
+			p.cfg.LeftOut(left)
+		}
+		items, rest := plan.ControlErrors(err)
+		if len(items) == 0 || rest != nil || !makesRoom(changes) {
+			return err
+		}
+		left = append(left, items...)
+	}
+}
+
+// makesRoom reports whether changes have a file, for which the part of the control plane in force makes room. One that
+// comes with it is refused instead, so that who says it knows.
+func makesRoom(changes []change) bool {
+	return slices.ContainsFunc(changes, func(c change) bool { return c.file }) &&
+		!slices.ContainsFunc(changes, func(c change) bool { return c.control })
+}
+
+// tryWithout puts all of the changes in force, or none. Items of the control plane are left out.
+func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan.ControlError) error {
+	edits := make([]func(*plan.Parts) error, len(changes), len(changes)+1)
+	for i := range changes {
+		edits[i] = changes[i].edit
+	}
+	if len(left) > 0 {
+		edits = append(edits, func(parts *plan.Parts) error {
+			parts.Control = parts.Control.Without(left)
+			return nil
+		})
+	}
+	parts, err := p.good.With(edits...)
+	if err != nil {
+		return err
+	}
+	file := parts.File != p.good.File
+	if file && p.good.File != nil {
+		if problems := fixed(p.good.File.Config, parts.File.Config); len(problems) > 0 {
+			return parts.File.Explain(problems)
+		}
+	}
+	before := p.Plan()
+	next, err := plan.MergeFrom(before, &parts, untouched(changes, before))
+	if err != nil {
+		return err
+	}
+	d := plan.Compare(before, next)
+	if before != nil {
+		next.Revision = before.Revision
+	}
+	if !d.Empty() {
+		next.Revision++
+		if err := p.carryOut(ctx, parts.File, next, d); err != nil {
+			return parts.Blame(err)
+		}
+	}
+	p.good = parts
+	p.whole.Store(parts.Merged())
+	p.plan.Store(next)
+	p.log(d)
+	if p.cfg.Committed != nil && (file || !d.Empty()) {
+		p.cfg.Committed(parts.File, d)
+	}
+	return nil
+}
+
+// untouched reports for a backend whether no change concerns it. nil: none is.
+func untouched(changes []change, before *plan.Plan) func(string) bool {
+	touched := map[string]bool{}
+	for _, c := range changes {
+		if c.backends == nil || before == nil {
+			return nil
+		}
+		for _, b := range c.backends {
+			touched[b] = true
+		}
+	}
+	return func(backend string) bool { return !touched[backend] }
+}
+
+// carryOut has the target do what next says.
+func (p *Planner) carryOut(ctx context.Context, f *plan.File, next *plan.Plan, d plan.Diff) error {
+	if p.target == nil {
+		target, err := p.cfg.Begin(f, next)
+		if err == nil {
+			p.target = target
+		}
+		return err
+	}
+	change, err := p.target.Prepare(next, d)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		change.Discard()
+		return net.ErrClosed
+	}
+	change.Commit()
+	return nil
+}
+
+func (p *Planner) log(d plan.Diff) {
+	if d.Old == nil {
+		return
+	}
+	for _, line := range d.Lines(maxLines) {
+		p.cfg.Log.Info("changed", zap.Uint64("revision", d.New.Revision), zap.String("change", line))
+	}
+}
