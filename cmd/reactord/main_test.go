@@ -58,7 +58,7 @@ func TestCommandLine(t *testing.T) {
 		{"version", 0, "reactord ", ""},
 		{"--version", 0, "reactord " + collector.ReadBuild().Version + ", revision ", ""},
 		{"check --config example.yaml", 0, "example.yaml: ok\n",
-			"warning: backends[1]: no listener and no route has backend: discovered\n"},
+			"warning: backends[1]: unused: no listener or route has backend: discovered\n"},
 		{"check --config ../../docs/examples/redis.yaml", 0, "../../docs/examples/redis.yaml: ok\n", ""},
 		{"config --config example.yaml", 0, "ring: auto # example.yaml:8\n", ""},
 		{"config -c main.go", 1, "", "main.go:"},
@@ -85,7 +85,7 @@ func TestCommandLine(t *testing.T) {
 		{"envoy -c main.go", 1, "", "reactord: main.go: "},
 		{"serve -c a -c b", 2, "", "reactord: error: --config is given twice"},
 		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: "kqueue" is unknown: write one of "auto", "io_uring" and "epoll"
-reactord: --to: port 0 cannot be connected to: write the port that the server listens on
+reactord: --to: port 0 is not allowed: write the port that the server listens on
 reactord: --to: "tcp://b:1" is used twice
 `},
 	} {

@@ -6,33 +6,34 @@ import (
 	"time"
 )
 
-// AccessLog is the log of connections: a line for each, when it ends.
+// AccessLog configures the access log: one line for each connection, written when it ends.
 type AccessLog struct {
-	// Path is the file, which SIGUSR1 reopens; "-" is the standard output. Empty (default): there is no access log.
+	// Path is the log file, reopened on SIGUSR1; "-" writes to standard output. Empty (default): no access log.
 	Path string
-	// Mode is the permissions of a file that is made, in octal. Default: 0640.
+	// Mode sets the permissions of a newly created file, in octal. Default: 0640.
 	Mode FileMode
 	// Format is "json" (default), "tcplog" (HAProxy's) or "text" (see Template).
 	Format string
-	// Fields are the fields of a line in JSON, in order. Empty (default): all. See "Access log" in docs/operating.md.
+	// Fields lists the fields of a JSON line, in order. Empty (default): all. See "Access log" in docs/operating.md.
 	Fields []string
-	// Template is a line of the format "text", with fields in braces, as in "{client} {backend} {total_ms}".
+	// Template is the line in the format "text", with field names in braces, as in "{client} {backend} {total_ms}".
 	Template string
-	// Interim is the time between two lines of a connection that is still open. 0 (default): there is only the last line.
+	// Interim is the interval at which open connections are logged as well. 0 (default): a connection is logged only
+	// when it ends.
 	Interim time.Duration
-	// SkipEmpty leaves out connections that their client has ended without a byte in either direction, as health checks
-	// of others do. Default: false.
+	// SkipEmpty omits connections that the client closes before a byte has flowed in either direction, such as the
+	// health checks of other proxies. Default: false.
 	SkipEmpty bool
-	// Refused is how many connections that are refused when they are accepted, by a limit or by allow and deny, have a
-	// line, per second. 0 (default): none.
+	// Refused limits the lines per second for connections that a limit, allow or deny refuses on accept. 0 (default):
+	// refused connections are not logged.
 	Refused int
-	// Queue is how many lines wait at most to be written. Lines beyond it are dropped and counted. Default: 8192.
+	// Queue limits the lines that wait to be written. Lines beyond it are dropped and counted. Default: 8192.
 	Queue int
 }
 
 func newAccessLog() AccessLog { return AccessLog{Mode: 0o640, Format: "json", Queue: 8192} }
 
-// AccessLogFields are the fields that a line of the access log may have.
+// AccessLogFields lists every field that a line of the access log can have.
 var AccessLogFields = []string{
 	"time", "accepted", "id", "interim", "listener", "network", "route", "backend", "server", "server_address", "client",
 	"peer", "local", "sni", "alpn", "tls_version", "tls_cipher", "tls_resumed", "tls_cause", "client_cn", "opening_ms",
@@ -43,10 +44,11 @@ var AccessLogFields = []string{
 
 var accessLogFields = newWords(AccessLogFields)
 
-// TemplatePart is a field of [AccessLog.Template], or a text between fields.
+// TemplatePart is a field of [AccessLog.Template], or the literal text between two fields.
 type TemplatePart struct{ Field, Text string }
 
-// ParseTemplate takes a template apart. "{{" and "}}" are braces. The error says what is wrong, without the template.
+// ParseTemplate splits a template into its parts. "{{" and "}}" are literal braces. The error does not repeat the
+// template.
 func ParseTemplate(template string) (parts []TemplatePart, err error) {
 	text := strings.Builder{}
 	for rest := template; rest != ""; {
@@ -62,11 +64,11 @@ func ParseTemplate(template string) (parts []TemplatePart, err error) {
 			text.WriteByte(rest[0])
 			rest = rest[2:]
 		case rest[0] == '}':
-			return nil, fmt.Errorf("has a '}' without a '{': write '}}' for a brace")
+			return nil, fmt.Errorf("has an unmatched '}': write '}}' for a literal brace")
 		default:
 			name, after, closed := strings.Cut(rest[1:], "}")
 			if !closed {
-				return nil, fmt.Errorf("has a '{' without a '}': write '{{' for a brace")
+				return nil, fmt.Errorf("has an unmatched '{': write '{{' for a literal brace")
 			}
 			if !accessLogFields.has(name) {
 				return nil, fmt.Errorf("has an unknown field %s: %s", quote(name), accessLogFields.didYouMean(name))

@@ -12,18 +12,18 @@ import (
 	"unicode/utf8"
 )
 
-// Address is where a listener listens, or where a server is: a host and a port of TCP or UDP, a unix socket, or a
-// socket that the service manager has opened. The zero Address is no address.
+// Address is where a listener listens or a server is reached: a TCP or UDP host and port, a unix socket, or a socket
+// passed by the service manager. The zero Address means that none is set.
 type Address struct {
 	Host string // an IP address in its canonical form (without brackets), or a name in lower case
 	Port uint16
-	Last uint16 // the last port of a range that begins with Port; 0: it is one port
-	UDP  bool   // else TCP, if there is a Host; or a socket of the service manager for datagrams
-	Path string // the path of a unix socket, or "@" and its abstract name; instead of Host and Port
-	FD   string // the name of a socket of the service manager; likewise
+	Last uint16 // last port of the range; 0 for a single port
+	UDP  bool   // UDP instead of TCP; with FD, a datagram socket
+	Path string // path of a unix socket, or "@NAME" for an abstract one; excludes Host and Port
+	FD   string // name of a socket passed by the service manager; excludes Host and Port
 }
 
-// The schemes of addresses.
+// URL schemes of addresses.
 const (
 	scheme      = "tcp://"
 	schemeUDP   = "udp://"
@@ -32,7 +32,7 @@ const (
 	schemeFDUDP = "fd+udp://"
 )
 
-// The bounds of addresses.
+// Limits of addresses.
 const (
 	maxUnixPath = 107 // bytes of sun_path, see unix(7)
 	maxRange    = 4096
@@ -84,10 +84,10 @@ func parseUnix(path string) (Address, error) {
 	case path == "" || path == "@":
 		return Address{}, fmt.Errorf("no path: write %s/PATH, or %[1]s@NAME for an abstract socket", schemeUnix)
 	case len(path) > maxUnixPath:
-		return Address{}, fmt.Errorf("the path of a unix socket has at most %d bytes, "+
+		return Address{}, fmt.Errorf("the path of a unix socket is limited to %d bytes, "+
 			"and this one has %d", maxUnixPath, len(path))
 	case !utf8.ValidString(path) || strings.IndexFunc(path, unicode.IsControl) >= 0:
-		return Address{}, errors.New("the path of a unix socket is not UTF-8 without control characters")
+		return Address{}, errors.New("the path of a unix socket must be UTF-8 without control characters")
 	case abstract:
 	case path[0] != '/':
 		return Address{}, fmt.Errorf("the path is not absolute: write %s/PATH, or %[1]s@NAME for an abstract socket",
@@ -98,11 +98,11 @@ func parseUnix(path string) (Address, error) {
 	return Address{Path: path}, nil
 }
 
-// parseFD reads the name of a socket; see FileDescriptorName= in systemd.socket(5).
+// parseFD parses the name of a socket passed by the service manager; see FileDescriptorName= in systemd.socket(5).
 func parseFD(prefix, name string) (Address, error) {
 	switch {
 	case name == "":
-		return Address{}, fmt.Errorf("no name: write %sNAME, with the name of FileDescriptorName=", prefix)
+		return Address{}, fmt.Errorf("no name: write %sNAME, with the name from FileDescriptorName=", prefix)
 	case len(name) > 255 || strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) >= 0:
 		return Address{}, fmt.Errorf("%s is not the name of a socket: use at most 255 ASCII characters without ':'",
 			quote(name))
@@ -110,7 +110,7 @@ func parseFD(prefix, name string) (Address, error) {
 	return Address{FD: name, UDP: prefix == schemeFDUDP}, nil
 }
 
-// splitHint is the error of SplitHostPort with advice what to write.
+// splitHint turns an error of net.SplitHostPort into advice on what to write.
 func splitHint(prefix, rest string, err error) error {
 	if ip, e := netip.ParseAddr(rest); e == nil && ip.Is6() {
 		return fmt.Errorf("no port: an IPv6 address is written in brackets, as in %s[%s]:8080", prefix, ip)
@@ -125,7 +125,7 @@ func splitHint(prefix, rest string, err error) error {
 	return fmt.Errorf("not an address: write %sHOST:PORT, with an IPv6 host in brackets", prefix)
 }
 
-// parsePorts reads a port, or the first and the last port of a range.
+// parsePorts parses a port, or a range FIRST-LAST.
 func parsePorts(text string) (first, last uint16, err error) {
 	from, to, found := strings.Cut(text, "-")
 	if !found || from == "" {
@@ -139,11 +139,11 @@ func parsePorts(text string) (first, last uint16, err error) {
 	case err != nil:
 		return 0, 0, err
 	case first == 0:
-		return 0, 0, errors.New("a range of ports begins with 1 or more")
+		return 0, 0, errors.New("a range of ports starts at 1 or above")
 	case last < first:
 		return 0, 0, fmt.Errorf("the range of ports is reversed: write %d-%d", last, first)
 	case last-first >= maxRange:
-		return 0, 0, fmt.Errorf("a range has at most %d ports, and this one has %d", maxRange, int(last)-int(first)+1)
+		return 0, 0, fmt.Errorf("a range is limited to %d ports, and this one has %d", maxRange, int(last)-int(first)+1)
 	case last == first:
 		last = 0
 	}
@@ -179,7 +179,7 @@ func parseHost(host string, bracketed bool) (string, error) {
 	return strings.ToLower(host), nil
 }
 
-// isHostName follows RFC 1123, section 2.1, and allows the underscore that service names carry.
+// isHostName follows RFC 1123, section 2.1, and also allows the underscore of service names.
 func isHostName(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	if len(host) > 253 {
@@ -204,8 +204,8 @@ func isNameRune(r rune) bool {
 // IsZero reports whether a is the zero Address.
 func (a Address) IsZero() bool { return a == Address{} }
 
-// Network is "tcp", "udp" or "unix". What a socket of the service manager is, only the socket knows: if it is not for
-// datagrams, its network is "tcp".
+// Network returns "tcp", "udp" or "unix". A stream socket of the service manager reports "tcp", since only the socket
+// itself knows its family.
 func (a Address) Network() string {
 	switch {
 	case a.UDP:
@@ -216,7 +216,7 @@ func (a Address) Network() string {
 	return "tcp"
 }
 
-// HostPort is the host and the ports in the form of package net. An address without a host has none.
+// HostPort returns the host and the port or range in the form of package net. It is meaningful only with a Host.
 func (a Address) HostPort() string {
 	ports := strconv.Itoa(int(a.Port))
 	if a.Last != 0 {
@@ -225,7 +225,7 @@ func (a Address) HostPort() string {
 	return net.JoinHostPort(a.Host, ports)
 }
 
-// Ports is each address of a range of ports, or a itself if it is none.
+// Ports expands a range into one address for each port. A single address yields itself.
 func (a Address) Ports() []Address {
 	if a.Last == 0 {
 		return []Address{a}
@@ -239,7 +239,7 @@ func (a Address) Ports() []Address {
 	return all
 }
 
-// String is the address in the form of [ParseAddress]. For the zero Address it is empty.
+// String formats the address so that [ParseAddress] reads it back. The zero Address is "".
 func (a Address) String() string {
 	switch {
 	case a.IsZero():
@@ -256,7 +256,7 @@ func (a Address) String() string {
 	return scheme + a.HostPort()
 }
 
-// UnmarshalText does the same as [ParseAddress].
+// UnmarshalText parses an address like [ParseAddress].
 func (a *Address) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAddress(string(text))
 	return err

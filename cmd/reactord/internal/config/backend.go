@@ -2,302 +2,305 @@ package config
 
 import "time"
 
-// Backend is a group of servers that can stand in for each other. A backend keeps its counters, health and limits when
-// its name stays; a server when its address stays.
+// Backend is a group of interchangeable servers. Across reloads, a backend with the same name keeps its counters,
+// health and limits, and so does a server with the same address.
 type Backend struct {
-	// Name is the name by which listeners refer to the backend.
+	// Name identifies the backend; listeners and routes refer to it.
 	Name string
-	// Servers are the addresses that connections are spread over. At least one, unless there is discovery.
+	// Servers lists the servers. At least one is required, unless servers are discovered.
 	Servers []Server
-	// DNS are names whose addresses are servers, looked up again when their TTL ends.
+	// DNS discovers servers by name. Names are looked up again when the TTL of their records expires.
 	DNS []DNS
-	// Files are files of Prometheus's file_sd format whose targets are servers, read again when they change.
+	// Files discovers servers in files of Prometheus's file_sd format, which are read again when they change.
 	Files []FileDiscovery
-	// HTTP are URLs of Prometheus's http_sd format whose targets are servers, asked again after an interval.
+	// HTTP discovers servers at URLs of Prometheus's http_sd format, which are polled.
 	HTTP []HTTPDiscovery
-	// Kubernetes are Services whose endpoints are servers, as the API server of their cluster says.
+	// Kubernetes discovers servers in the endpoints of Services.
 	Kubernetes []KubernetesDiscovery
-	// Balance is how a server is chosen.
+	// Balance configures load balancing.
 	Balance Balance
-	// Check is the active health check.
+	// Check configures active health checks.
 	Check Check
-	// Agent is the agent check: the server tells its weight and state.
+	// Agent configures agent checks, by which a server reports its own weight and state.
 	Agent Agent
-	// Ejection takes servers out that connections fail to reach.
+	// Ejection takes servers out of rotation when connecting to them fails.
 	Ejection Ejection
-	// MaxConnections is the maximum number of connections to all servers, for all loops together. 0 (default): no limit.
+	// MaxConnections limits the connections to all servers together, over all loops. 0 (default): no limit.
 	MaxConnections int
-	// Queue is where connections wait if MaxConnections of the backend or of every server is reached.
+	// Queue holds connections while the backend, or each of its servers, is at its MaxConnections.
 	Queue Queue
-	// TLS speaks TLS to the servers.
+	// TLS configures TLS to the servers.
 	TLS ClientTLS
-	// ProxyProtocol tells servers the addresses of the client.
+	// ProxyProtocol sends the client's addresses to servers.
 	ProxyProtocol SendProxy
-	// Retries is how many further attempts there are when a server cannot be reached: with other servers immediately, and
-	// when all were tried, with the same ones after RetryDelay. Default: 3.
+	// Retries limits the further attempts after a server could not be reached: other servers immediately, and once
+	// all were tried, the same ones after RetryDelay. Default: 3.
 	Retries int
-	// RetryDelay is the time from an attempt to the next one with the same servers, with a jitter of 25 %. They are tried
-	// again only if nothing was sent to a server. 0: they are not. Default: 1 s.
+	// RetryDelay is the delay before the same servers are tried again, with a jitter of 25 %. They are tried again
+	// only if nothing was sent to a server yet. 0: they are not tried again. Default: 1 s.
 	RetryDelay time.Duration
-	// RetryBudget bounds retries to a part of the connections. Before an attempt with the same servers, a connection waits
-	// for it, for RetryDelay each time.
+	// RetryBudget limits retries to a share of the connections. A connection that is about to try the same servers
+	// again waits until the budget allows it, RetryDelay at a time.
 	RetryBudget RetryBudget
-	// ConnectTimeout is how long connecting to a server may take. Then the next server is tried. Default: 5 s.
+	// ConnectTimeout limits an attempt to connect to a server. Then the next server is tried. Default: 5 s.
 	ConnectTimeout time.Duration
-	// TotalConnectTimeout is how long a connection may take to reach a server, with its time in the queue and retries.
-	// 0 (default): it is bounded by the other timeouts only.
+	// TotalConnectTimeout limits the time until a connection has reached a server, including the queue and retries. 0
+	// (default): only the other timeouts apply.
 	TotalConnectTimeout time.Duration
-	// FirstByteTimeout is how long a connection may be open until its first byte, from either side. 0 (default): without
-	// limit.
+	// FirstByteTimeout closes a connection on which neither side has sent a byte for this long after it was set up. 0
+	// (default): no limit.
 	FirstByteTimeout time.Duration
-	// IdleTimeout is how long a connection may be open while no byte is received, sent or acknowledged in either
-	// direction. 0: without limit. Default: 10 min.
+	// IdleTimeout closes a connection on which no byte was received, sent or acknowledged in either direction for
+	// this long. 0: no limit. Default: 10 min.
 	IdleTimeout time.Duration
-	// HalfCloseTimeout is the same after one side has sent EOF or was reset. 0: without limit. Default: 30 s.
+	// HalfCloseTimeout is the idle timeout once one side has sent EOF or was reset. 0: no limit. Default: 30 s.
 	HalfCloseTimeout time.Duration
-	// Lifetime is how long a connection may be open. 0 (default): without limit.
+	// Lifetime limits how long a connection may be open. 0 (default): no limit.
 	Lifetime time.Duration
-	// LifetimeJitter is by how many per cent a lifetime is shortened at most, at random, so that connections that began
+	// LifetimeJitter shortens each lifetime at random by up to this many per cent, so that connections opened
 	// together do not end together. Default: 10.
 	LifetimeJitter int
-	// SourceAddresses are the local addresses that servers are connected to from, round-robin. Empty (default): the
-	// kernel chooses.
+	// SourceAddresses lists the local addresses to connect from, used round-robin. Empty (default): the kernel
+	// chooses.
 	SourceAddresses []IP
-	// KeepAlive is TCP keep-alive on both sides.
+	// KeepAlive configures TCP keep-alive on both sides.
 	KeepAlive KeepAlive
-	// UserTimeout is how long bytes may stay unacknowledged before the connection is reset: TCP_USER_TIMEOUT, on both
-	// sides. 0 (default): the kernel's.
+	// UserTimeout is TCP_USER_TIMEOUT on both sides: how long sent bytes may stay unacknowledged before the
+	// connection is reset. 0 (default): the kernel's.
 	UserTimeout time.Duration
-	// Buffer is the maximum number of bytes in flight in each direction. At this number, reading from the source
-	// pauses. Default: 64 KiB. If it is that much or more, bulk may take a piece of 256 KiB in a direction, or up to 1
-	// MiB in the kernel in 16 directions of a loop.
+	// Buffer limits the bytes in flight in each direction. When it is full, the proxy stops reading from the sending
+	// side. From 64 KiB on, bulk transfers may use a buffer of 256 KiB in a direction, or up to 1 MiB in the kernel,
+	// in at most 16 directions of a loop. Default: 64 KiB.
 	Buffer Size
 }
 
-// SendProxy sends a PROXY protocol header to servers. Over UDP it is in front of each
-// datagram, as dnsdist and PowerDNS expect it.
+// SendProxy sends PROXY protocol headers to servers. Over UDP, each datagram has one, as dnsdist and PowerDNS expect.
 type SendProxy struct {
-	// Version is "none" (default: no header is sent), "v1" or "v2".
+	// Version is "none" (default), "v1" or "v2".
 	Version string
-	// TLVs are what a header of version 2 has: "alpn", "authority" (the SNI), "ssl" (version, cipher and the client's
-	// certificate), "unique_id", "crc32c", and "received" (those of the header that was received). Default: none.
+	// TLVs lists the extensions of a version 2 header: "alpn", "authority" (the SNI), "ssl" (TLS version, cipher and
+	// client certificate), "unique_id", "crc32c", and "received" (those of the received header). Default: none.
 	TLVs []string
 }
 
-// Server is a server of a backend. In the file it is a mapping, or its address only.
+// Server is a server of a backend. In the file, it is a mapping or just its address.
 type Server struct {
-	// Address is where the server listens. A host name is looked up when the file is read. Names that have one address are
-	// one server: the one of the lowest priority, or the first. Its weight is its own.
+	// Address is where the server listens. A host name is resolved when the file is read. Names that resolve to one
+	// address are one server, with the settings of the entry with the lowest priority, or of the first one; the
+	// weights are not added.
 	Address Address
-	// Name identifies the server in logs and metrics. Default: HOST:PORT of the address.
+	// Name identifies the server in logs and metrics. Default: the HOST:PORT of its address.
 	Name string
-	// Weight is the server's share of connections, in relation to the others: 0 (none) to 1000. Default: 1.
+	// Weight is the share of connections relative to the other servers, from 0 (none) to 1000. Default: 1.
 	Weight int
-	// Priority is the group of servers to which it belongs: connections go to the lowest that has enough healthy servers.
-	// Default: 0.
+	// Priority groups servers: connections go to the lowest priority with enough healthy servers. Default: 0.
 	Priority int
-	// Backup is the same as the last priority of all. Default: false.
+	// Backup puts the server behind all priorities. Default: false.
 	Backup bool
-	// Locality is where the server is, as a zone. See [Balance.Locality].
+	// Locality is the server's location, such as a zone. See [Balance.Locality].
 	Locality string
-	// MaxConnections is the maximum number of connections to it, for all loops together. 0 (default): no limit.
+	// MaxConnections limits the connections to the server, over all loops. 0 (default): no limit.
 	MaxConnections int
-	// Plain leaves TLS out with this server, although the backend has it. Default: false.
+	// Plain disables TLS to this server although the backend uses it. Default: false.
 	Plain bool
-	// State is "up" (default), "drain" (no new connections), or "maintenance" (the same, and it is not checked).
+	// State is "up" (default), "drain" (no new connections), or "maintenance" (no new connections and no checks).
 	State string
 }
 
-// DNS is a name whose addresses are servers. The last good answer is kept when a lookup fails.
+// DNS discovers the servers behind a name. When a lookup fails, the last good answer stays in use.
 type DNS struct {
-	// Name is the name, which is not completed by search domains.
+	// Name is the name to look up, without search domains.
 	Name string
-	// Type is "ip" (default), for A and AAAA records, "A", "AAAA", "A_or_AAAA" (AAAA if there is no A), "AAAA_or_A" or
-	// "SRV".
+	// Type selects the records: "ip" (default, A and AAAA), "A", "AAAA", "A_or_AAAA" (AAAA if there is no A),
+	// "AAAA_or_A" or "SRV".
 	Type string
-	// Port is the port of the servers. An SRV record has its own.
+	// Port is the port of the servers. SRV records bring their own.
 	Port int
-	// MinInterval bounds how soon the name is looked up again, whatever its TTL. Default: 1 s.
+	// MinInterval is the shortest time between two lookups, whatever the TTL. Default: 1 s.
 	MinInterval time.Duration
-	// MaxInterval bounds how late. Default: 5 min.
+	// MaxInterval is the longest. Default: 5 min.
 	MaxInterval time.Duration
-	// Weight is the weight of each of these servers: 0 (none) to 1000. An SRV record has its own. Default: 1.
+	// Weight is the weight of each server, from 0 (none) to 1000. SRV records bring their own. Default: 1.
 	Weight int
-	// Priority is the priority of these servers, as [Server.Priority]. That of an SRV record is added. Default: 0.
+	// Priority is the priority of the servers, as [Server.Priority]. That of an SRV record is added to it. Default:
+	// 0.
 	Priority int
-	// Locality is where these servers are, as [Server.Locality].
+	// Locality is the location of the servers, as [Server.Locality].
 	Locality string
 }
 
-// FileDiscovery is a file of Prometheus's file_sd format, in JSON or YAML. The labels "weight", "priority", "backup",
-// "locality", "name", "max_connections" and "state" of a target are those of [Server].
+// FileDiscovery reads servers from files of Prometheus's file_sd format, in JSON or YAML. The labels "weight",
+// "priority", "backup", "locality", "name", "max_connections" and "state" of a target set the fields of [Server].
 type FileDiscovery struct {
-	// Path is the path of the file. A pattern of path.Match in its last part is all files that match.
+	// Path is the path of the file. Its last part may be a pattern of path.Match, for all files that match.
 	Path string
 }
 
-// HTTPDiscovery is a URL of Prometheus's http_sd format. Labels are those of [FileDiscovery].
+// HTTPDiscovery polls a URL of Prometheus's http_sd format. The labels are those of [FileDiscovery].
 type HTTPDiscovery struct {
-	// URL is http:// or https://.
+	// URL is the http:// or https:// URL.
 	URL string
 	// Interval is the time between two requests, with a jitter of 10 %. Default: 30 s.
 	Interval time.Duration
-	// Timeout is how long an answer may take. Default: 10 s.
+	// Timeout limits a request. Default: 10 s.
 	Timeout time.Duration
-	// TokenFile is a file with a bearer token, read again for each request. Empty (default): none.
+	// TokenFile is a file with a bearer token, read again for each request. Empty (default): no token.
 	TokenFile string
-	// CAFile is a file with certificates of authorities. Empty (default): the system's.
+	// CAFile is a file with the certificates of trusted authorities. Empty (default): the system's.
 	CAFile string
 }
 
-// KubernetesDiscovery is a Service of Kubernetes: the endpoints of its EndpointSlices are servers. One that is ready is
-// up; one that ends and still serves drains, unless there is no other; the rest is left out. Its zone is its locality.
+// KubernetesDiscovery watches the EndpointSlices of a Service. A ready endpoint is up; a terminating one that still
+// serves drains, unless no other is left; the rest is ignored. The zone of an endpoint is its locality.
 type KubernetesDiscovery struct {
 	// Service is the name of the Service.
 	Service string
-	// Namespace is the namespace of the Service. Empty (default): that of the pod in which the process runs.
+	// Namespace is the namespace of the Service. Empty (default): that of the pod that the process runs in.
 	Namespace string
-	// Port is the name or the number of the port of the endpoints: the targetPort of the Service, and not its port. Empty
-	// (default): the only one.
+	// Port is the name or number of the endpoints' port, which is the targetPort of the Service and not its port.
+	// Empty (default): the only one.
 	Port ServicePort
-	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Of a Service with both, choose one: else a pod
-	// is two servers.
+	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Choose one for a dual-stack Service;
+	// otherwise each of its pods counts as two servers.
 	AddressType string
 }
 
-// Balance is how a server is chosen.
+// Balance configures load balancing.
 type Balance struct {
-	// Policy is "p2c" (default: the one of two random servers that has fewer connections), "round_robin" (smooth,
-	// weighted), "random" (by weight), "least_connections", "source_hash" (the same server for a client address; a server
-	// that comes or goes moves its own clients only) or "maglev" (nearly the same, in a time that does not depend on the
-	// number of servers: for hundreds of them).
+	// Policy selects the algorithm: "p2c" (default; of two random servers, the one with fewer connections),
+	// "round_robin" (smooth, weighted), "random" (by weight), "least_connections", "source_hash" (a client address
+	// keeps its server; a server that joins or leaves moves only its own clients) or "maglev" (nearly the same in
+	// constant time, for hundreds of servers).
 	Policy string
-	// LoadFactor bounds the connections of a server to this many per cent of the average, with source_hash and maglev: a
-	// client goes to the next server of its order then. 0 (default): without bound.
+	// LoadFactor limits the connections of a server to this many per cent of the average, for source_hash and maglev;
+	// beyond it, a client goes to the next server of its order. 0 (default): no limit.
 	LoadFactor int
-	// IPv4Prefix and IPv6Prefix are how many bits of the client's address are hashed. Defaults: 32 and 64.
+	// IPv4Prefix and IPv6Prefix are the number of bits of the client's address that are hashed. Defaults: 32 and 64.
 	IPv4Prefix int
 	IPv6Prefix int
-	// Locality is the locality of this process. Its servers are preferred: others get the part that it has no healthy
-	// servers for. Empty (default): all servers are alike.
+	// Locality is the location of this process. Servers there are preferred; others get the share that it has no
+	// healthy servers for. Empty (default): locations do not matter.
 	Locality string
-	// SlowStart is the time over which the weight of a server that has come up grows from a tenth to its value. 0
-	// (default): it has its value immediately. It does not apply when the process starts.
+	// SlowStart is the time over which the weight of a server that comes up rises from a tenth to its full value. It
+	// does not apply when the process starts. 0 (default): full weight immediately.
 	SlowStart time.Duration
-	// Subset is how many servers of each priority this process uses at most, so that each of many processes keeps
-	// connections to few. A server that comes, goes or fails changes one member at most. 0 (default): all.
+	// Subset limits the servers of each priority that this process uses, so that each of many processes keeps
+	// connections to only a few. A server that joins, leaves or fails changes at most one member. 0 (default): all.
 	Subset int
-	// SubsetKey is what tells this process from others in the choice of its subsets. Default: the host name.
+	// SubsetKey identifies this process in the choice of its subsets. Default: the host name.
 	SubsetKey string
-	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not, unless
-	// another priority makes up for them: a check that fails everywhere is more likely wrong than all servers. 0
-	// (default): never. Clients get servers that are down then, although others are up.
+	// PanicThreshold is the percentage of healthy servers below which all servers are used, healthy or not, unless
+	// other priorities make up for them: a check that fails everywhere is more likely to be wrong than every server.
+	// 0 (default): never. With it, clients may get servers that are down although others are up.
 	PanicThreshold int
 }
 
-// Check is an active health check. Without an interval there is none.
+// Check configures active health checks. They run only if Interval is set.
 type Check struct {
-	// Interval is the time between two checks of a server, with a jitter of 10 %. 0 (default): servers are not checked.
+	// Interval is the time between two checks of a server, with a jitter of 10 %. 0 (default): no checks.
 	Interval time.Duration
-	// FastInterval is the interval while a state changes: after a first failure or success. Default: a fifth of Interval.
+	// FastInterval is the interval while the state is changing, after a first failure or success. Default: a fifth of
+	// Interval.
 	FastInterval time.Duration
 	// DownInterval is the interval while the server is down. Default: Interval.
 	DownInterval time.Duration
-	// Timeout is how long a check may take. Default: 2 s.
+	// Timeout limits a check. Default: 2 s.
 	Timeout time.Duration
-	// Rise is how many checks must succeed in a row before a server that is down is up. Default: 2.
+	// Rise is the number of consecutive successful checks that bring a server up. Default: 2.
 	Rise int
-	// Fall is how many checks must fail in a row before a server that is up is down. Default: 3.
+	// Fall is the number of consecutive failed checks that take a server down. Default: 3.
 	Fall int
-	// Initial is the state of a server before its first result, when the process starts, when a server is added, and after
-	// maintenance. "wait" (default): it has no connections until that, its first check is made immediately, and decides
-	// alone; a check that finds nothing out because of this machine counts as passed. "down": it must pass Rise times.
-	// "up": it has connections immediately, and the first failure takes it down. States that were handed over by the
-	// process before this one count instead.
+	// Initial is the state of a server before its first result: when the process starts, when a server is added, and
+	// after maintenance. "wait" (default): no connections until its first check, which runs immediately and decides
+	// alone; a check that says nothing because of this machine counts as passed. "down": it must pass Rise checks.
+	// "up": it gets connections immediately, and the first failure takes it down. A state handed over by the previous
+	// process takes precedence.
 	Initial string
-	// Port is the port to connect to. 0 (default): the server's.
+	// Port is the port to check. 0 (default): the server's.
 	Port int
-	// Send is what is sent after connecting: text, with escapes as \r and \n in YAML's double quotes.
+	// Send is the text to send once connected, with escapes as \r and \n in YAML's double quotes.
 	Send string
-	// SendHex is the same in hexadecimal digits. Only one of both can be set.
+	// SendHex is the same in hexadecimal digits. Set only one of the two.
 	SendHex string
-	// Expect is what the answer must contain. Empty (default): the check succeeds when it is connected and has sent.
+	// Expect is the text that the answer must contain. Empty (default): the check succeeds once it has connected and
+	// sent.
 	Expect string
 	// ExpectHex is the same in hexadecimal digits.
 	ExpectHex string
-	// TLS begins TLS before anything is sent. If the backend has tls, its cert is shown to the server. Default: false.
+	// TLS performs a TLS handshake before anything is sent, with the backend's client certificate if there is one.
+	// Default: false.
 	TLS bool
-	// TLSServerName is the name that is asked for, and that the certificate must have, from an authority of the backend's
-	// tls.ca, or else of the system. Empty: the certificate is not verified.
+	// TLSServerName is the server name to request and to verify, by the authorities of the backend's tls.ca or else
+	// the system's. Empty: the certificate is not verified.
 	TLSServerName string
 	// Proxy sends a PROXY protocol version 2 header with the command LOCAL first. Default: false.
 	Proxy bool
-	// CloseOnDown resets the connections to a server when it goes down. Default: false.
+	// CloseOnDown resets the connections to a server that goes down. Default: false.
 	CloseOnDown bool
-	// Subset is how many servers of each priority this process checks at most, so that each of many processes checks few:
-	// the first in the order of balance.subset_key, not counting those that are not up. The others count as up until
-	// connections to them fail. 0 (default): half as many again as balance.subset, or else all.
+	// Subset limits the servers of each priority that this process checks, so that each of many processes checks only
+	// a few: the first ones in the order of balance.subset_key, not counting those that are not up. The others count
+	// as up until connections to them fail. 0 (default): one and a half times balance.subset, if set, or else all.
 	Subset int
 }
 
-// Agent is an agent check, as HAProxy's: the server's agent answers a connection with a line of words: "up", "ready",
-// "down", "drain", "maint", "N%" (of the weight).
+// Agent configures agent checks in HAProxy's format: an agent on the server answers a connection with a line of
+// words: "up", "ready", "down", "drain", "maint", "N%" (of the weight).
 type Agent struct {
-	// Port is the port of the agent, on the server's address. 0 (default): there is none.
+	// Port is the port of the agent at the server's address. 0 (default): no agent.
 	Port int
 	// Interval is the time between two checks, with a jitter of 10 %. Default: 2 s.
 	Interval time.Duration
-	// Timeout is how long an answer may take. Default: 1 s.
+	// Timeout limits an answer. Default: 1 s.
 	Timeout time.Duration
-	// Send is what is sent after connecting. Empty (default): nothing.
+	// Send is the text to send once connected. Empty (default): nothing.
 	Send string
 }
 
-// Ejection takes a server out for a time, after connections could not be made to it. It ends earlier when the server's
-// check has passed check.rise times, or when no other server is left that could serve. The last server that could serve
-// is never ejected, nor, with checks, the last of its priority: it is checked immediately instead.
+// Ejection takes a server out of rotation for a time after connecting to it has failed. It ends early once the server
+// has passed check.rise checks, or when no other server is left that could serve. The last server that could serve is
+// never ejected, nor, with checks, the last of its priority: it is checked immediately instead.
 type Ejection struct {
-	// Failures is how many connects in a row must fail, from all loops. 0: no server is ejected. Default: 5.
+	// Failures is the number of consecutive failed connects, over all loops, that eject a server. 0: never. Default:
+	// 5.
 	Failures int
-	// Time is how long the server is out: this long at first, and as much longer each time that follows soon. Default: 10
-	// s.
+	// Time is the duration of the first ejection; each further one that follows soon is longer by as much. Default:
+	// 10 s.
 	Time time.Duration
-	// MaxTime is how long at most. Default: 5 min.
+	// MaxTime limits the duration. Default: 5 min.
 	MaxTime time.Duration
-	// MaxPercent is how many per cent may be out at most of the servers that could serve: that have a weight, are not
-	// down, and do not drain. One may always be, if others can serve. Default: 50.
+	// MaxPercent limits the percentage of eligible servers, those that have a weight, are not down and do not drain,
+	// that may be ejected together. One may always be, if others can serve. Default: 50.
 	MaxPercent int
 }
 
-// Queue is where connections wait for a server in order.
+// Queue holds connections, in order, until a server has room.
 type Queue struct {
-	// Size is how many connections wait at most. 0: none. Default: 1024.
+	// Size limits the connections that wait. 0: no queue. Default: 1024.
 	Size int
-	// Timeout is how long a connection waits at most. Default: 5 s.
+	// Timeout limits the wait. Default: 5 s.
 	Timeout time.Duration
 }
 
-// RetryBudget bounds retries, so that they do not multiply the load on servers that fail: at most Percent of the
+// RetryBudget limits retries, so that they do not multiply the load on failing servers: at most Percent of the
 // connections of the last 10 s, and at least Min each second.
 type RetryBudget struct {
-	// Percent is how many retries there may be for 100 connections. 0: without bound. Default: 20.
+	// Percent is the number of retries allowed for 100 connections. 0: no limit. Default: 20.
 	Percent int
-	// Min is how many retries a second are always allowed. Default: 10.
+	// Min is the number of retries that are always allowed each second. Default: 10.
 	Min int
 }
 
-// KeepAlive is TCP keep-alive. See tcp(7).
+// KeepAlive configures TCP keep-alive. See tcp(7).
 type KeepAlive struct {
-	// Idle is the time without a byte after which the kernel asks whether the peer is there. 0: it does not. Default: 1
-	// min.
+	// Idle is the time without data after which the kernel probes the peer. 0: keep-alive is off. Default: 1 min.
 	Idle time.Duration
-	// Interval is the time between two questions. Default: 15 s.
+	// Interval is the time between two probes. Default: 15 s.
 	Interval time.Duration
-	// Count is how many questions remain unanswered before the connection is reset. Default: 4.
+	// Count is the number of unanswered probes after which the connection is reset. Default: 4.
 	Count int
 }
 
-// NewBackend is a backend with every default, without a name and servers.
+// NewBackend returns a backend with default settings, without a name or servers.
 func NewBackend() Backend {
 	return Backend{
 		Balance:          Balance{Policy: "p2c", IPv4Prefix: 32, IPv6Prefix: 64},
@@ -319,18 +322,18 @@ func NewBackend() Backend {
 	}
 }
 
-// NewServer is a server with every default, without an address.
+// NewServer returns a server with default settings, without an address.
 func NewServer() Server { return Server{Weight: 1, State: "up"} }
 
-// NewDNS is a DNS discovery with every default, without a name.
+// NewDNS returns a DNS discovery with default settings, without a name.
 func NewDNS() DNS {
 	return DNS{Type: "ip", MinInterval: time.Second, MaxInterval: 5 * time.Minute, Weight: 1}
 }
 
-// NewKubernetesDiscovery is a Kubernetes discovery with every default, without a Service.
+// NewKubernetesDiscovery returns a Kubernetes discovery with default settings, without a Service.
 func NewKubernetesDiscovery() KubernetesDiscovery { return KubernetesDiscovery{AddressType: "ip"} }
 
-// NewHTTPDiscovery is an HTTP discovery with every default, without a URL.
+// NewHTTPDiscovery returns an HTTP discovery with default settings, without a URL.
 func NewHTTPDiscovery() HTTPDiscovery {
 	return HTTPDiscovery{Interval: 30 * time.Second, Timeout: 10 * time.Second}
 }

@@ -5,89 +5,91 @@ import (
 	"time"
 )
 
-// Config is the whole configuration. [New] gives the defaults. A Config is valid if [Config.Validate] finds nothing.
+// Config is the whole configuration. [New] returns one with default settings; [Config.Validate] checks it.
 type Config struct {
-	// Ring is the kernel interface: "io_uring", "epoll", or "auto" (default), which is io_uring if it is available and
-	// epoll if not. A reload cannot change it.
+	// Ring is the kernel interface: "io_uring", "epoll", or "auto" (default), which is io_uring where it is available
+	// and epoll elsewhere. A reload cannot change it.
 	Ring string
-	// Loops is the number of I/O threads. 0 (default) is one for each CPU that the process may use. A reload cannot
+	// Loops is the number of I/O threads. 0 (default): one for each CPU that the process may use. A reload cannot
 	// change it.
 	Loops int
-	// Pin binds each loop to a CPU of its own. A reload cannot change it. Default: false.
+	// Pin binds each loop to its own CPU. A reload cannot change it. Default: false.
 	Pin bool
-	// MinWait is how long an idle loop sleeps at least. It costs as much latency, and saves CPU time at about 10 000 to
-	// 100 000 messages/s per loop. 0 (default): the loop sleeps until there is something to do. A reload cannot change it.
+	// MinWait is the shortest sleep of an idle loop. It adds that much latency, and saves CPU time at roughly 10 000
+	// to 100 000 messages/s per loop. 0 (default): a loop wakes up as soon as there is work. A reload cannot change it.
 	MinWait time.Duration
-	// User is the name or the number of the user that the process runs as, if root starts it. It becomes that user before
-	// it opens anything but this file, and keeps no privilege but ports below 1024 (CAP_NET_BIND_SERVICE). Empty
-	// (default): the user that starts it. A reload cannot change it.
+	// User is the name or number of the user to run as when started by root. The process becomes that user before it
+	// opens anything but this file, and keeps no privilege except binding ports below 1024 (CAP_NET_BIND_SERVICE).
+	// Empty (default): the user that starts it. A reload cannot change it.
 	User string
-	// Group is the group of the process. Empty (default): the user's. A reload cannot change it.
+	// Group is the group to run as. Empty (default): the user's. A reload cannot change it.
 	Group string
-	// Metrics is the HTTP server of the metrics: its address, or a mapping.
+	// Metrics configures the HTTP server of the metrics: an address or a mapping.
 	Metrics Metrics
-	// Admin is the HTTP server of the admin API. A reload cannot change it.
+	// Admin configures the HTTP server of the admin API. A reload cannot change it.
 	Admin Admin
-	// Watch reloads the file when it changes, or when its directory does, as a ConfigMap's. Default: false.
+	// Watch reloads the file when it or, as with a ConfigMap, its directory changes. Default: false.
 	Watch bool
 	// Log configures the log.
 	Log Log
-	// AccessLog is the log of connections.
+	// AccessLog configures the access log.
 	AccessLog AccessLog
-	// Limits bound the connections of the process.
+	// Limits limits the connections of the process.
 	Limits Limits
-	// Drain is how the process ends after SIGTERM.
+	// Drain configures how the process shuts down after SIGTERM.
 	Drain Drain
-	// Upgrade is how the old process of an upgrade ends.
+	// Upgrade configures how the old process of an upgrade ends.
 	Upgrade Upgrade
 	// Resolver configures the DNS queries of discovery.
 	Resolver Resolver
-	// Kubernetes is the API server, for the discovery of Services.
+	// Kubernetes configures access to the API server, for the discovery of Services.
 	Kubernetes Kubernetes
-	// XDS has a control plane tell further listeners and backends.
+	// XDS adds listeners and backends from a control plane.
 	XDS XDS
-	// Listeners are the addresses on which connections are accepted. At least one, unless there is a control plane.
+	// Listeners lists the addresses to accept connections on. At least one is required, unless there is a control
+	// plane.
 	Listeners []Listener
-	// Backends are the groups of servers that connections are proxied to. At least one, unless there is a control plane.
+	// Backends lists the groups of servers to proxy to. At least one is required, unless there is a control plane.
 	Backends []Backend
 }
 
 // Log configures the log.
 type Log struct {
-	// Level is the least severe level logged: "debug", "info" (default), "warn" or "error".
+	// Level is the lowest severity logged: "debug", "info" (default), "warn" or "error".
 	Level string
-	// Format is "json", "console", or "auto" (default): console on a terminal, json elsewhere. A reload cannot change it.
+	// Format is "json", "console", or "auto" (default): console on a terminal and json elsewhere. A reload cannot
+	// change it.
 	Format string
 }
 
-// Metrics is the HTTP server of the metrics.
+// Metrics configures the HTTP server of the metrics.
 type Metrics struct {
-	// Address is where /metrics, /livez and /readyz are served. Empty (default): nowhere. A reload cannot change it.
+	// Address serves /metrics, /livez and /readyz. Empty (default): no server. A reload cannot change it.
 	Address Address
-	// WebConfigFile is the file with certificates and passwords of this server, in the form that exporters of Prometheus
-	// have for --web.config.file. Empty (default): plain HTTP without a password. A reload cannot change the path. What is
-	// in the file is valid for the next request. See "TLS and passwords" in docs/operating.md.
+	// WebConfigFile is a file with the certificates and passwords of this server, in the format of --web.config.file
+	// of Prometheus exporters. Empty (default): plain HTTP without a password. A reload cannot change the path;
+	// changes of the content apply from the next request on. See "TLS and passwords" in docs/operating.md.
 	WebConfigFile string
-	// PerServer exposes the series of each server. If it is false, those of the backends are left: with 10 000 servers
-	// that are 230 000 series less. Default: true.
+	// PerServer exposes the series of single servers. Without them, those of their backends remain; 10 000 servers
+	// have 230 000 series. Default: true.
 	PerServer bool
 }
 
-// Admin is the HTTP server of the admin API.
+// Admin configures the HTTP server of the admin API.
 type Admin struct {
-	// Address is "unix:///PATH", or "tcp://HOST:PORT": of a loopback address, or of any with a WebConfigFile that has TLS
-	// and asks for passwords or client certificates. Empty (default): there is none.
+	// Address is "unix:///PATH" or "tcp://HOST:PORT". The host must be a loopback address, unless a WebConfigFile
+	// demands TLS and passwords or client certificates. Empty (default): no admin API.
 	Address string
-	// WebConfigFile is as that of Metrics. A unix socket has none: its permissions say who may use it.
+	// WebConfigFile is the same as for the metrics. A unix socket has none: its permissions control access.
 	WebConfigFile string
-	// Mode is the permissions of the unix socket, in octal. Default: 0600.
+	// Mode sets the permissions of the unix socket, in octal. Default: 0600.
 	Mode FileMode
-	// Owner and Group are the names or the numbers of the socket's owner and group. Empty (default): the process's.
+	// Owner and Group are the names or numbers of the socket's owner and group. Empty (default): the process's.
 	Owner string
 	Group string
 }
 
-// Open reports whether other machines reach the address, as far as it is one.
+// Open reports whether other machines can reach the address. An invalid address is not open.
 func (a *Admin) Open() bool {
 	at, err := ParseAddress(a.Address)
 	if err != nil || at.Path != "" || at.Host == "localhost" {
@@ -97,94 +99,93 @@ func (a *Admin) Open() bool {
 	return err != nil || !ip.IsLoopback()
 }
 
-// Limits bound the connections of the process.
+// Limits limits the connections of the process.
 type Limits struct {
-	// MaxConnections is the maximum number of open connections of the process. 0 (default): as many as the limit on open
-	// files allows. Half of them are guaranteed to the listeners, in equal parts.
+	// MaxConnections limits the open connections of the process. Half of them are reserved for the listeners, in
+	// equal parts. 0 (default): as many as the limit on open files allows.
 	MaxConnections int
 	// Rate limits new connections of the process.
 	Rate Rate
 	// SourceRate limits new connections from each source prefix.
 	SourceRate SourceRate
-	// Memory is the memory of the process from which on idle timeouts become shorter: at 80 % of it they begin to shrink,
-	// at 100 % they are a tenth. 0 (default): the memory limit of the cgroup, if it has one.
+	// Memory is the memory of the process at which idle timeouts get shorter: they shrink from 80 % of it on, down to
+	// a tenth at 100 %. 0 (default): the memory limit of the cgroup, if any.
 	Memory Size
 }
 
-// Rate is a limit on new connections: a token bucket.
+// Rate limits new connections by a token bucket.
 type Rate struct {
-	// Connections is how many connections are accepted per second. 0 (default): without limit.
+	// Connections is the number of connections accepted per second. 0 (default): no limit.
 	Connections int
-	// Burst is how many may come together. 0 (default): as many as Connections.
+	// Burst is the number of connections accepted in a burst. 0 (default): as many as Connections.
 	Burst int
 }
 
-// SourceRate is a limit on new connections from each source prefix. A connection beyond it is reset.
+// SourceRate limits new connections from each source prefix. What exceeds the limit is reset.
 type SourceRate struct {
-	// Connections is how many connections are accepted per second from a prefix. 0 (default): without limit.
+	// Connections is the number of connections accepted per second from a prefix. 0 (default): no limit.
 	Connections int
-	// Burst is how many may come together. 0 (default): as many as Connections.
+	// Burst is the number of connections accepted in a burst. 0 (default): as many as Connections.
 	Burst int
 	// IPv4Prefix is the length of an IPv4 prefix in bits. Default: 32.
 	IPv4Prefix int
 	// IPv6Prefix is the length of an IPv6 prefix in bits. Default: 64.
 	IPv6Prefix int
-	// Sources is how many prefixes are remembered at most. Default: 65536.
+	// Sources limits the prefixes that are tracked. Default: 65536.
 	Sources int
 }
 
-// Drain is how the process ends after SIGTERM, or after the drain request of the admin API: first it is not ready any
-// more and still accepts; then it stops accepting; then it ends open connections; then it resets what is left.
+// Drain configures how the process shuts down after SIGTERM or a drain request of the admin API: it reports not ready
+// but still accepts, then stops accepting, then closes open connections, and finally resets what is left.
 type Drain struct {
-	// Delay is how long connections are still accepted once /readyz says that the process drains. Default: 0.
+	// Delay is how long connections are still accepted after /readyz has begun to fail. Default: 0.
 	Delay time.Duration
-	// Spread is the time over which open connections are ended, evenly, after Delay. 0 (default): they are left alone
+	// Spread is the time after Delay over which open connections are closed, evenly. 0 (default): they stay open
 	// until Timeout.
 	Spread time.Duration
-	// Timeout is how long open connections may take to end, after Delay. Then they are reset. 0: they are reset
-	// immediately. Default: 30 s.
+	// Timeout is the time after Delay at which remaining connections are reset. 0: immediately. Default: 30 s.
 	Timeout time.Duration
 }
 
-// Upgrade is how the old process of an upgrade ends, whose connections live on.
+// Upgrade configures how the old process of an upgrade ends.
 type Upgrade struct {
-	// Timeout is how long the old process lives at most before it drains, as Drain says and without the delay: its code
-	// is the old one, with the faults that an upgrade mends. The value of the new process counts. 0: as long as its
-	// connections. Default: 1 h.
+	// Timeout limits how long the old process serves its remaining connections before it drains, without the
+	// delay: it still runs the old code with its bugs. The value of the new process applies. 0: until its
+	// connections end. Default: 1 h.
 	Timeout time.Duration
 }
 
 // Resolver configures the DNS queries of discovery.
 type Resolver struct {
-	// Servers are the DNS servers, IP:PORT. Empty (default): those of /etc/resolv.conf.
+	// Servers lists the DNS servers as IP:PORT. Empty (default): those of /etc/resolv.conf.
 	Servers []string
-	// Timeout is how long a server may take to answer. Default: 2 s.
+	// Timeout limits the wait for a server's answer. Default: 2 s.
 	Timeout time.Duration
-	// Attempts is how often all servers are asked before a query has failed. Default: 2.
+	// Attempts is the number of rounds over all servers before a query fails. Default: 2.
 	Attempts int
 }
 
-// Kubernetes is the API server of Kubernetes. Without an address, the process runs in a pod, and has what a pod has:
-// the environment variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and the files "token", "ca.crt" and
-// "namespace" in /var/run/secrets/kubernetes.io/serviceaccount. All files are read again when they change.
+// Kubernetes configures access to the API server. Without an address, the process uses its pod's: the environment
+// variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and the files "token", "ca.crt" and "namespace" in
+// /var/run/secrets/kubernetes.io/serviceaccount. All files are read again when they change.
 type Kubernetes struct {
 	// Address is the URL of the API server, as in https://10.0.0.1:6443. Empty (default): that of the pod's cluster.
 	Address string
-	// CAFile is a file with certificates of authorities. Empty (default): the pod's, or the system's if there is an
-	// address.
+	// CAFile is a file with the certificates of trusted authorities. Empty (default): the pod's, or with an address
+	// the system's.
 	CAFile string
-	// TokenFile is a file with a bearer token, read again for each request. Empty (default): the pod's, or none if there
-	// is an address.
+	// TokenFile is a file with a bearer token, read again for each request. Empty (default): the pod's, or with an
+	// address none.
 	TokenFile string
 	// CertFile is a file with a client certificate. Empty (default): none.
 	CertFile string
-	// KeyFile is the file with its key. Empty (default): CertFile.
+	// KeyFile is a file with the key of the client certificate. Empty (default): CertFile.
 	KeyFile string
-	// Timeout is how long a list may take, and the beginning of a watch. Default: 10 s.
+	// Timeout limits a list request, and the start of a watch. Default: 10 s.
 	Timeout time.Duration
 }
 
-// The values of the settings that have a fixed set of values.
+// Values of the settings that are one of a fixed set.
 var (
 	Rings             = []string{"auto", "io_uring", "epoll"}
 	LogLevels         = []string{"debug", "info", "warn", "error"}
@@ -205,7 +206,7 @@ var (
 	AccessLogFormats  = []string{"json", "tcplog", "text"}
 )
 
-// New is the configuration with every default, without listeners and backends.
+// New returns the default configuration, without listeners and backends.
 func New() *Config {
 	return &Config{
 		Ring:       "auto",

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// config finds settings that contradict each other.
+// config checks settings that depend on each other.
 func (v *validator) config(c *Config) {
 	var top *step
 	if c.Group != "" && c.User == "" {
-		v.add(top.of("group"), "group is of a user: write user, too, or remove it")
+		v.add(top.of("group"), "group requires user: write user, too, or remove group")
 	}
 	v.metrics(top.of("metrics"), &c.Metrics)
 	v.admin(top.of("admin"), &c.Admin)
@@ -38,28 +38,28 @@ func (v *validator) metrics(at *step, m *Metrics) {
 	case m.Address.UDP:
 		v.value(at.of("address"), "%s: HTTP is spoken over TCP: write HOST:PORT", quote(m.Address.String()))
 	case m.Address.IsZero() && m.WebConfigFile != "":
-		v.add(at.of("web_config_file"), "web_config_file is of an address: write address: HOST:PORT, too, or remove it")
+		v.add(at.of("web_config_file"), "web_config_file requires address: write address: HOST:PORT, too, or remove it")
 	}
 }
 
 func (v *validator) admin(at *step, a *Admin) {
 	if strings.HasPrefix(a.Address, "unix://") {
 		if a.WebConfigFile != "" {
-			v.add(at.of("web_config_file"), "web_config_file is of a TCP address, and the permissions of a unix socket say who "+
-				"may use it: write address: tcp://HOST:PORT, or remove it")
+			v.add(at.of("web_config_file"), "web_config_file requires a TCP address, and a unix socket is protected by its "+
+				"permissions: write address: tcp://HOST:PORT, or remove it")
 		}
 		return
 	}
 	if a.Address == "" && a.WebConfigFile != "" {
-		v.add(at.of("web_config_file"), "web_config_file is of an address: write address: tcp://HOST:PORT, too, or remove it")
+		v.add(at.of("web_config_file"), "web_config_file requires address: write address: tcp://HOST:PORT, too, or remove it")
 	}
 	if a.WebConfigFile == "" && isAdminAddress(a.Address) == "" && a.Open() {
-		v.value(at.of("address"), "%s could be reached from other machines, and the admin API asks for no password: write "+
+		v.value(at.of("address"), "%s is reachable from other machines, and the admin API would be unprotected: write "+
 			"web_config_file, too, with TLS and users, or the address unix:///PATH or tcp://127.0.0.1:PORT", quote(a.Address))
 	}
 	for _, s := range []struct{ key, value string }{{"owner", a.Owner}, {"group", a.Group}} {
 		if s.value != "" {
-			v.add(at.of(s.key), "%s is of a unix socket: write address: unix:///PATH, or remove it", s.key)
+			v.add(at.of(s.key), "%s requires a unix socket: write address: unix:///PATH, or remove it", s.key)
 		}
 	}
 }
@@ -67,11 +67,11 @@ func (v *validator) admin(at *step, a *Admin) {
 func (v *validator) accessLog(at *step, a *AccessLog) {
 	switch {
 	case len(a.Fields) > 0 && a.Format != "json":
-		v.add(at.of("fields"), "fields are of the format json: write format: json, or remove them")
+		v.add(at.of("fields"), "fields requires the format json: write format: json, or remove it")
 	case a.Template != "" && a.Format != "text":
-		v.add(at.of("template"), "template is of the format text: write format: text, or remove it")
+		v.add(at.of("template"), "template requires the format text: write format: text, or remove it")
 	case a.Template == "" && a.Format == "text":
-		v.add(at.of("format"), "the format text has no template: write template, too")
+		v.add(at.of("format"), "the format text requires template: write it, too")
 	}
 }
 
@@ -86,7 +86,7 @@ func (v *validator) rate(at *step, all Rate, source SourceRate) {
 
 func (v *validator) drain(at *step, d Drain) {
 	if d.Spread > d.Timeout && d.Timeout >= 0 {
-		v.value(at.of("spread"), "%s is longer than the timeout, when all connections are reset: write at most %s",
+		v.value(at.of("spread"), "%s is longer than the timeout, at which all connections are reset: write at most %s",
 			formatDuration(d.Spread), formatDuration(d.Timeout)).Other = at.of("timeout").String()
 	}
 }
@@ -112,7 +112,7 @@ func (v *validator) listeners(at *step, c *Config) {
 		}
 		v.rate(at, l.Rate, l.SourceRate)
 		if l.Backend == "" && len(l.Routes) == 0 {
-			v.add(at.of("backend"), "no backend: name the one that connections go to")
+			v.add(at.of("backend"), "no backend: write the name of a backend")
 		}
 		known := func(at *step, name string) {
 			if name != "" && !backends[name] && complete {
@@ -141,12 +141,12 @@ func (v *validator) backends(at *step, all []Backend, api *Kubernetes) {
 		v.services(at.of("kubernetes"), b.Kubernetes, api)
 		v.clientTLS(at.of("tls"), &b.TLS)
 		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == "none" || p.Version == "v1") {
-			v.add(at.of("proxy_protocol").of("tlvs"), "tlvs has no effect: set version to v2")
+			v.add(at.of("proxy_protocol").of("tlvs"), "tlvs requires version 2: write version: v2")
 		}
 		v.balance(at.of("balance"), &b.Balance, &b.Check)
 		v.check(at.of("check"), b)
 		if b.Agent.Send != "" && b.Agent.Port == 0 {
-			v.add(at.of("agent").of("send"), "there is no agent without its port: write port, too")
+			v.add(at.of("agent").of("send"), "send has no effect without a port: write port, too")
 		}
 		if e := &b.Ejection; e.MaxTime < e.Time {
 			v.value(at.of("ejection").of("max_time"), "%s is less than time, %s: write at least that",
@@ -165,12 +165,12 @@ func (v *validator) servers(at *step, all []Server) {
 		}
 		v.unique(at.of("name"), s.Name, names)
 		if s.Backup && s.Priority != 0 {
-			v.add(at.of("backup"), "backup is the last priority of all: write either backup or priority")
+			v.add(at.of("backup"), "backup and priority are both set: write one of them")
 		}
 	}
 }
 
-// plain finds servers without TLS of a backend that has none anyway.
+// plain finds servers marked as plain in a backend without TLS.
 func (v *validator) plain(at *step, b *Backend) {
 	for i := range b.Servers {
 		if b.Servers[i].Plain && !b.TLS.Enabled && b.TLS.StartTLS == "none" {
@@ -184,7 +184,7 @@ func (v *validator) serverAddress(at *step, a Address, addresses seen) {
 		return
 	}
 	if a.Port == 0 {
-		v.add(at, "port 0 cannot be connected to: write the port that the server listens on")
+		v.add(at, "port 0 is not allowed: write the port that the server listens on")
 	}
 	if ip, err := netip.ParseAddr(a.Host); err == nil && (ip.IsUnspecified() || ip.IsMulticast()) {
 		v.add(at, "%s is not the address of one machine: write the address of the server", a.Host)
@@ -192,7 +192,8 @@ func (v *validator) serverAddress(at *step, a Address, addresses seen) {
 	v.unique(at, a.String(), addresses)
 }
 
-// onePort adds a problem if an address is not a host and a port. Only those of listeners may be something else.
+// onePort reports whether an address is one HOST:PORT, and adds a problem otherwise: other forms are for listeners
+// only.
 func (v *validator) onePort(at *step, a Address, write string) bool {
 	what := ""
 	switch {
@@ -218,7 +219,7 @@ func (v *validator) discovery(at *step, b *Backend) {
 		}
 		switch {
 		case d.Type == "SRV" && d.Port != 0:
-			v.add(at.of("port"), "an SRV record has a port: remove this one, or write another type")
+			v.add(at.of("port"), "port has no effect with SRV records: remove it, or write another type")
 		case d.Type != "SRV" && d.Port == 0 && slices.Contains(DNSTypes, d.Type):
 			v.add(at.of("port"), "no port: write the port that the servers listen on, or type: SRV")
 		}
@@ -235,14 +236,14 @@ func (v *validator) discovery(at *step, b *Backend) {
 		v.secretURL(at, h.URL, h.TokenFile)
 		v.unique(at.of("url"), h.URL, urls)
 		if h.CAFile != "" && strings.HasPrefix(strings.ToLower(h.URL), "http:") {
-			v.add(at.of("ca_file"), "there are no certificates with http: write an https URL, or remove ca_file")
+			v.add(at.of("ca_file"), "ca_file has no effect with http: write an https URL, or remove it")
 		}
 	}
 }
 
 func (v *validator) balance(at *step, b *Balance, check *Check) {
 	if b.LoadFactor != 0 && b.Policy != "source_hash" && b.Policy != "maglev" {
-		v.add(at.of("load_factor"), "load_factor is for the policies source_hash and maglev: write one of them, or remove it")
+		v.add(at.of("load_factor"), "load_factor requires the policy source_hash or maglev: write one of them, or remove it")
 	}
 	if b.SubsetKey != "" && b.Subset == 0 && check.Subset == 0 {
 		v.add(at.of("subset_key"), "subset_key has no effect without a subset: write subset, too")
@@ -263,10 +264,11 @@ func (v *validator) check(at *step, b *Backend) {
 	switch {
 	case c.Subset == 0:
 	case c.Subset < b.Balance.Subset:
-		v.value(at.of("subset"), "%d is less than balance.subset, %d: servers are used that are not checked: write more",
+		v.value(at.of("subset"), "%d is less than balance.subset, %d, so unchecked servers would be used: write at "+
+			"least that",
 			c.Subset, b.Balance.Subset)
 	case agent && b.Balance.Subset == 0:
-		v.add(at.of("subset"), "the agent of each server that is used is asked: remove subset, or write balance.subset, too")
+		v.add(at.of("subset"), "subset does not apply to agent checks: remove it, or write balance.subset, too")
 	}
 	if c.Interval != 0 {
 		return
@@ -281,7 +283,7 @@ func (v *validator) check(at *step, b *Backend) {
 		{"subset", c.Subset != 0 && !agent},
 	} {
 		if s.set {
-			v.add(at.of(s.key), "there is no check without an interval: write interval, too, such as 5s")
+			v.add(at.of(s.key), "%s has no effect without an interval: write interval, too, such as 5s", s.key)
 			return
 		}
 	}
@@ -293,7 +295,7 @@ func (v *validator) sources(at *step, all []IP) {
 		at := at.nth(i)
 		switch {
 		case !ip.IsValid():
-			v.add(at, "no address: write an address of this machine")
+			v.add(at, "no address: write an IP address of this machine")
 		case ip.IsUnspecified() || ip.IsMulticast():
 			v.value(at, "%s is not the address of one machine: write an address of this machine", ip)
 		default:
@@ -302,10 +304,10 @@ func (v *validator) sources(at *step, all []IP) {
 	}
 }
 
-// seen is values that must be unique, with the path of each.
+// seen maps values that must be unique to where each was first used.
 type seen map[string]*step
 
-// unique adds a problem if the value is not empty and was used before.
+// unique adds a problem if a nonempty value was seen before.
 func (v *validator) unique(at *step, value string, s seen) {
 	if value == "" {
 		return

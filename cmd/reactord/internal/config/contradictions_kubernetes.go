@@ -8,7 +8,7 @@ import (
 
 func (v *validator) kubernetes(at *step, k *Kubernetes) {
 	if k.KeyFile != "" && k.CertFile == "" {
-		v.add(at.of("key_file"), "there is no key without a certificate: write cert_file, too")
+		v.add(at.of("key_file"), "key_file requires cert_file: write it, too")
 	}
 	if !strings.HasPrefix(strings.ToLower(k.Address), "http:") {
 		return
@@ -16,12 +16,12 @@ func (v *validator) kubernetes(at *step, k *Kubernetes) {
 	v.secretURL(at, k.Address, k.TokenFile)
 	for _, s := range []struct{ key, file string }{{"ca_file", k.CAFile}, {"cert_file", k.CertFile}} {
 		if s.file != "" {
-			v.add(at.of(s.key), "there are no certificates with http: write an https address, or remove %s", s.key)
+			v.add(at.of(s.key), "%s has no effect with http: write an https address, or remove it", s.key)
 		}
 	}
 }
 
-// secretURL finds a token that would be sent unencrypted to another machine.
+// secretURL finds tokens that would leave the machine unencrypted.
 func (v *validator) secretURL(at *step, address, tokenFile string) {
 	u, err := url.Parse(address)
 	if tokenFile == "" || err != nil || u.Scheme != "http" {
@@ -42,7 +42,8 @@ func (v *validator) services(at *step, all []KubernetesDiscovery, api *Kubernete
 		}
 		v.unique(at.of("service"), k.Namespace+"/"+k.Service+":"+string(k.Port)+" "+k.AddressType, names)
 		if k.Namespace == "" && api.Address != "" {
-			v.add(at.of("namespace"), "no namespace: an API server with an address has no pod's: write it, as in default").
+			v.add(at.of("namespace"), "no namespace: an API server with an address has no pod to take it from: write it, "+
+				"as in default").
 				Other = "kubernetes.address"
 		}
 	}

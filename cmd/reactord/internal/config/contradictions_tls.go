@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// serverTLS finds contradictions in the TLS settings of a listener.
+// serverTLS checks that the TLS settings of a listener or a route agree.
 func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	v.versions(at, t.MinVersion, t.MaxVersion)
 	v.ciphers(at.of("ciphers"), t.Ciphers)
@@ -13,7 +13,7 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	v.alpn(at.of("alpn"), t.ALPN)
 	switch d := newServerTLS(); {
 	case len(t.Certificates) == 0:
-		v.without(at, "there is no TLS without certificates: write certificates, too", []isSet{
+		v.without(at, "has no effect without certificates: write certificates, too", []isSet{
 			{"client_auth", t.ClientAuth != d.ClientAuth}, {"client_ca", t.ClientCA != ""},
 			{"client_crl", t.ClientCRL != ""}, {"client_sans", len(t.ClientSANs) != 0},
 			{"deny_sans", len(t.DenySANs) != 0}, {"ticket_keys", t.TicketKeys != ""},
@@ -36,21 +36,21 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 		v.add(at.of("deny_sans"), "nothing is denied after the last exception: write a name after it")
 	}
 	if t.ClientCRL != "" && t.ClientCA == "" && len(t.Certificates) > 0 {
-		v.add(at.of("client_crl"), "client_crl is of the authorities of client_ca: write it, too")
+		v.add(at.of("client_crl"), "client_crl requires client_ca: write it, too")
 	}
 	if t.TicketKeys != "" && !t.Tickets {
-		v.add(at.of("ticket_keys"), "there are no tickets with tickets: false: remove tickets or ticket_keys")
+		v.add(at.of("ticket_keys"), "ticket_keys has no effect with tickets: false: remove one of them")
 	}
 }
 
-// clientTLS finds contradictions in the TLS settings of a backend.
+// clientTLS checks that the TLS settings of a backend agree.
 func (v *validator) clientTLS(at *step, t *ClientTLS) {
 	v.versions(at, t.MinVersion, t.MaxVersion)
 	v.ciphers(at.of("ciphers"), t.Ciphers)
 	v.curves(at.of("curves"), t.Curves, t.MaxVersion)
 	v.alpn(at.of("alpn"), t.ALPN)
 	if !t.Enabled {
-		v.without(at, "TLS is not enabled: write enabled: true, too", []isSet{
+		v.without(at, "has no effect without TLS: write enabled: true, too", []isSet{
 			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"crl", t.CRL != ""},
 			{"insecure", t.Insecure},
 			{"cert", t.Cert != ""}, {"key", t.Key != ""}, {"key_password_file", t.KeyPasswordFile != ""},
@@ -60,36 +60,36 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 		return
 	}
 	if t.Insecure && t.CA != "" {
-		v.add(at.of("ca"), "insecure accepts every certificate, so that ca has no effect: remove insecure or ca")
+		v.add(at.of("ca"), "ca has no effect with insecure: remove one of them")
 	}
 	if t.Insecure && len(t.SANs) > 0 {
-		v.add(at.of("sans"), "insecure accepts every certificate, so that sans has no effect: remove insecure or sans")
+		v.add(at.of("sans"), "sans has no effect with insecure: remove one of them")
 	}
 	if t.CRL != "" && t.CA == "" {
-		v.add(at.of("crl"), "crl is of the authorities of ca: write it, too")
+		v.add(at.of("crl"), "crl requires ca: write it, too")
 	}
 	if t.ServerName == "." && !t.Insecure && len(t.SANs) == 0 {
-		v.add(at.of("server_name"), "without a name, certificates need another: write sans, too")
+		v.add(at.of("server_name"), `server_name "." requires sans: write the names that the certificate may have`)
 	}
 	if t.Key != "" && t.Cert == "" {
-		v.add(at.of("key"), "a key has no effect without its certificate: write cert, too")
+		v.add(at.of("key"), "key requires cert: write it, too")
 	}
 	if t.KeyPasswordFile != "" && t.Cert == "" {
-		v.add(at.of("key_password_file"), "the password of a key has no effect without its certificate: write cert, too")
+		v.add(at.of("key_password_file"), "key_password_file requires cert: write it, too")
 	}
 }
 
-// isSet is whether a setting is set.
+// isSet tells whether a setting is set.
 type isSet struct {
 	key string
 	set bool
 }
 
-// without adds a problem for the first setting that is set and has no effect.
+// without adds a problem for the first setting that is set but has no effect.
 func (v *validator) without(at *step, text string, all []isSet) {
 	for _, s := range all {
 		if s.set {
-			v.add(at.of(s.key), "%s", text)
+			v.add(at.of(s.key), "%s %s", s.key, text)
 			return
 		}
 	}
@@ -103,7 +103,7 @@ func (v *validator) versions(at *step, least, greatest string) {
 	}
 }
 
-// ciphers finds names of cipher suites that are unknown.
+// ciphers finds unknown cipher suites.
 func (v *validator) ciphers(at *step, all []string) {
 	if len(all) == 0 {
 		return // a control plane may have thousands of listeners
@@ -112,14 +112,14 @@ func (v *validator) ciphers(at *step, all []string) {
 	for i, name := range all {
 		switch {
 		case slices.Contains(fixedCiphers, name):
-			v.value(at.nth(i), "%s is of TLS 1.3, whose cipher suites are fixed: remove it", quote(name))
+			v.value(at.nth(i), "%s is a cipher suite of TLS 1.3, which are fixed: remove it", quote(name))
 		case !known.has(name):
 			v.value(at.nth(i), "%s is unknown: %s", quote(name), known.didYouMean(name))
 		}
 	}
 }
 
-// curves finds names of key exchanges that are unknown, and lists of which none can be used.
+// curves finds unknown key exchanges, and lists of which the highest TLS version can use none.
 func (v *validator) curves(at *step, all []string, greatest string) {
 	if len(all) == 0 {
 		return
@@ -136,13 +136,13 @@ func (v *validator) curves(at *step, all []string, greatest string) {
 	}
 }
 
-// maxProtocol is how long the name of a protocol may be (RFC 7301).
+// maxProtocol limits the name of a protocol (RFC 7301).
 const maxProtocol = 255
 
 func (v *validator) alpn(at *step, all []string) {
 	for i, name := range all {
 		if name == "" || len(name) > maxProtocol {
-			v.value(at.nth(i), "%s is no protocol: write a name of 1 to %d bytes, such as h2", quote(name), maxProtocol)
+			v.value(at.nth(i), "%s is not a protocol: write a name of 1 to %d bytes, such as h2", quote(name), maxProtocol)
 		}
 	}
 }

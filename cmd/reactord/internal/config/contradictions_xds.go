@@ -1,10 +1,10 @@
 package config
 
-// xds finds settings of a control plane that contradict each other.
+// xds checks that the settings of a control plane agree.
 func (v *validator) xds(at *step, x *XDS) {
 	tls := at.of("tls")
 	if x.TLS.Key != "" && x.TLS.Cert == "" {
-		v.add(tls.of("key"), "key is of a certificate: write cert, too")
+		v.add(tls.of("key"), "key requires cert: write it, too")
 	}
 	if x.Reconnect.Max < x.Reconnect.Min {
 		v.value(at.of("reconnect").of("max"), "%s is less than min, %s: write at least that",

@@ -9,14 +9,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// decoder fills a Config from YAML nodes, as the types of the settings say. It continues after an error, to find all
-// of them.
+// decoder fills a Config from YAML nodes, guided by the types of the settings. It continues after an error, to report
+// all of them.
 type decoder struct {
 	report
 	surplus map[position][]*ast.MappingValueNode // further entries of the mapping at a position, see parseTokens
 }
 
-// section reads a mapping into a struct. name is its name in messages.
+// section reads a mapping into a struct. Messages call it name.
 func (d *decoder) section(p *place, name string, n ast.Node, s *shape, v reflect.Value) {
 	m, ok := n.(*ast.MappingNode)
 	if !ok {
@@ -64,7 +64,7 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 	}
 }
 
-// unknownKey adds the error of an unknown key. If a known key was probably meant, its absence is no error.
+// unknownKey adds an error. If a known key was probably meant, that one does not count as missing.
 func (d *decoder) unknownKey(p *place, key string, at position, s *shape) {
 	meant := s.keys.nearest(key)
 	advice := s.keys.propose(meant)
@@ -89,7 +89,7 @@ func (d *decoder) unknownKey(p *place, key string, at position, s *shape) {
 	}
 }
 
-// list reads each entry of a list.
+// list reads the entries of a list.
 func (d *decoder) list(p *place, f *field, n ast.Node, v reflect.Value) {
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {
@@ -109,7 +109,7 @@ func (d *decoder) list(p *place, f *field, n ast.Node, v reflect.Value) {
 	}
 }
 
-// value reads a node into a variable. name is the name of the setting in messages.
+// value reads a node into a variable. Messages call the setting name.
 func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.Value) {
 	if s != nil {
 		if _, ok := n.(*ast.StringNode); ok && s.scalar != nil {
@@ -142,13 +142,13 @@ func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.V
 	}
 }
 
-// fail adds an error of the value at a place. What Validate then finds there is ignored.
+// fail adds an error about the value at a place, and suppresses what Validate would then find there.
 func (d *decoder) fail(p *place, format string, args ...any) {
 	p.failed = true
 	d.add(p.at, format, args...)
 }
 
-// positionOf is where a node begins.
+// positionOf returns where a node begins.
 func positionOf(n ast.Node) position {
 	switch m := n.(type) {
 	case *ast.MappingNode:

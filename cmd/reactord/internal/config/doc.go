@@ -1,31 +1,31 @@
-// Package config is the daemon's configuration: its model, its YAML form and its rules.
+// Package config holds the daemon's configuration: its model, its YAML form and its rules.
 //
 // # How to use it
 //
-// [Load] and [Parse] read a file. The command line builds a [Config] by itself from [New], [NewListener], [NewBackend]
-// and [NewServer], and calls [Config.Validate]. [Print] writes a Config with the source of each value, and [Schema] the
-// JSON Schema of files. [Address], [Size], [FileMode] and [IP] are the types of settings for which there is no type in
-// the standard library that reads them.
+// [Load] and [Parse] read a file. The command line builds a [Config] from [New], [NewListener], [NewBackend] and
+// [NewServer], and calls [Config.Validate]. [Print] writes a Config with the source of each value, and [Schema] the
+// JSON Schema of files. [Address], [Size], [FileMode] and [IP] are setting types that the standard library has no
+// text form for.
 //
 // # What it guarantees
 //
-// Parse and Load return a Config that obeys every rule, or an error that joins one [*Error] for each thing that is
-// wrong, in the order of the file, each with its line and column. The reading is strict: an unknown or repeated key, a
-// value of the wrong type, and a name that does not exist are errors. Otherwise the mistake would be found when the
-// setting is needed. What Print writes is read as the same Config.
+// Parse and Load return a Config that obeys every rule, or an error that joins one [*Error] for each mistake, in the
+// order of the file, with line and column. Reading is strict: an unknown or repeated key, a value of the wrong type,
+// and a name that does not exist are errors; otherwise the mistake would surface when the setting is needed. What
+// Print writes is read back as the same Config.
 //
-// The file is YAML 1.2 without anchors, aliases and tags. A value may have variables of the environment. Time and
-// memory grow with the size of the file.
+// The file is YAML 1.2 without anchors, aliases and tags. Values may contain environment variables. Time and memory
+// are linear in the size of the file.
 //
-// Nothing here asks the system for anything but the file and its environment. The form of a host name is checked; the
-// daemon looks names up when it starts, and when it checks a file. A [Source] reports the problems that the daemon
-// finds then, with their places in the file.
+// The package reads the file and the environment, and nothing else. It checks the form of host names; the daemon
+// resolves them when it starts, and when it checks a file. A [Source] then reports problems with their places in the
+// file.
 //
-// # How a setting is added
+// # Adding a setting
 //
-// A setting is a field of a struct with a comment, in one of the six files of settings, its default in the New…
-// function, and its bounds in rules.go. Reading, printing, the schema and docs/configuration.md follow from these. A
-// test wants it in example.yaml.
+// A setting is a field with a comment in one of the six files of settings, its default in the New… function, and its
+// bounds in rules.go. Reading, printing, the schema and docs/configuration.md follow from these. A test demands an
+// entry in example.yaml.
 //
 // # Files
 //

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// comments is the comments of the types and fields of settings, by "Type" and "Type.Field". It is made of the source
-// files, so that the program needs no parser of Go.
+// comments holds the doc comments of setting types and fields, by "Type" and "Type.Field". They are extracted from
+// the source files, so that the program needs no Go parser.
 //
 //go:embed comments.json
 var comments []byte
 
-// docs is comments. A field without a comment shares that of the field before.
+// docs decodes comments. A field without a comment shares that of the field before.
 var docs = sync.OnceValue(func() (texts map[string]string) {
 	if err := json.Unmarshal(comments, &texts); err != nil {
 		panic("config: comments.json: " + err.Error()) // a test has read it
@@ -29,8 +29,7 @@ var (
 	word = regexp.MustCompile(`\b[A-Z]\w*\b`)
 )
 
-// documentation is the documentation of a type, or of a field of it, in one line. Settings have the names that they
-// have in the file, in backquotes.
+// documentation returns the text of a type or a field as one line, with settings by their keys in backquotes.
 func documentation(s *shape, f *field) string {
 	var text string
 	if f != nil {
@@ -59,7 +58,7 @@ func documentation(s *shape, f *field) string {
 		key, isField := byName[w]
 		begins := first
 		first = false
-		// In the middle, a word in upper case such as TLS is an abbreviation.
+		// An upper-case word in mid-sentence, such as TLS, is an abbreviation.
 		if !isField || !begins && strings.ToUpper(w) == w {
 			return w
 		}
@@ -67,7 +66,7 @@ func documentation(s *shape, f *field) string {
 	})
 }
 
-// keyOf is the key of the settings of a type.
+// keyOf returns the key of the settings of a type.
 func keyOf(typeName string) string {
 	key := strings.ToLower(typeName)
 	eachField(root, func(_ *shape, f *field) {
@@ -78,7 +77,7 @@ func keyOf(typeName string) string {
 	return key
 }
 
-// eachShape calls f for s and every shape below it, once each.
+// eachShape calls f once for s and for every shape below it.
 func eachShape(s *shape, f func(*shape)) {
 	seen := map[*shape]bool{}
 	var visit func(*shape)
@@ -106,7 +105,7 @@ func eachField(s *shape, f func(*shape, *field)) {
 	})
 }
 
-// values says for people what may be written.
+// values describes the accepted values for readers.
 func (f *field) values() string {
 	r := &f.rule
 	show := func(n int64) string { return "`" + formatNumber(f.typ, n) + "`" }
@@ -134,7 +133,7 @@ func (f *field) values() string {
 	return kind + ": " + bounds
 }
 
-// kinds is what people call the types.
+// kinds describes types for readers.
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[string]():        "text",
 	reflect.TypeFor[int]():           "a whole number",
@@ -148,7 +147,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[Address]():       "an address",
 }
 
-// samples is a value of each type that knows its form in text.
+// samples has an example of each type with a text form.
 var samples = map[reflect.Type]string{
 	reflect.TypeFor[Size]():     "64KiB",
 	reflect.TypeFor[FileMode](): "0600",

@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// expand replaces the variables in the text of a node, and marks the place if there are any. It returns nil after an
-// error.
+// expand replaces the environment variables in a text node, and marks the place if there were any. It returns nil
+// after an error.
 func (d *decoder) expand(p *place, n ast.Node) ast.Node {
 	s, ok := n.(*ast.StringNode)
 	if !ok || !strings.Contains(s.Value, "${") {
@@ -27,8 +27,8 @@ func (d *decoder) expand(p *place, n ast.Node) ast.Node {
 	return &changed
 }
 
-// expand replaces ${NAME} by the environment variable NAME, and ${NAME:-DEFAULT} by DEFAULT if NAME is unset or empty.
-// $${ is ${. A value is not expanded again. used reports whether there was a variable.
+// expand replaces ${NAME} with the environment variable NAME, and ${NAME:-DEFAULT} with DEFAULT if NAME is unset or
+// empty; $${ yields ${. Values are not expanded again. used reports whether there was a variable.
 func expand(text string, lookup func(string) (string, bool)) (_ string, used bool, err error) {
 	var b strings.Builder
 	for {
@@ -56,7 +56,7 @@ func expand(text string, lookup func(string) (string, bool)) (_ string, used boo
 	}
 }
 
-// variable is the value of "NAME" or "NAME:-DEFAULT".
+// variable returns the value of "NAME" or "NAME:-DEFAULT".
 func variable(inside string, lookup func(string) (string, bool)) (string, error) {
 	name, otherwise, hasDefault := strings.Cut(inside, ":-")
 	if !isVariable(name) {
@@ -84,5 +84,5 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// literal is a text that expand turns into s.
+// literal escapes s, so that expand returns it unchanged.
 func literal(s string) string { return strings.ReplaceAll(s, "${", "$${") }

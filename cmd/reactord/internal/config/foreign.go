@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// The words of other proxies, for those who come from there. The keys are folded: see fold.
+// Words of other proxies, for users who migrate. Keys are folded: see fold.
 
-// foreignKeys are settings of HAProxy, nginx and Envoy, and what to write for them.
+// foreignKeys maps settings of HAProxy, nginx and Envoy to what to write instead.
 var foreignKeys = map[string]string{
 	// HAProxy
 	"acl":               "write routes below a listener, or allow and deny",
@@ -82,7 +82,7 @@ var foreignKeys = map[string]string{
 	"filterchains":     "write routes below a listener",
 }
 
-// foreignValues are values of HAProxy, nginx and Envoy that have another name here.
+// foreignValues maps values of HAProxy, nginx and Envoy to their names here.
 var foreignValues = map[string][]string{
 	"leastconn":    {"least_connections"},
 	"leastrequest": {"p2c", "least_connections"},
@@ -106,7 +106,7 @@ var foreignValues = map[string][]string{
 	"clf":          {"tcplog"},
 }
 
-// translate returns the words that another proxy's word means and that may be written, as advice, or "".
+// translate returns advice for another proxy's word, from the words allowed here, or "".
 func (w *words) translate(word string) string {
 	for _, meant := range foreignValues[fold(word)] {
 		if w.has(meant) {
@@ -116,7 +116,7 @@ func (w *words) translate(word string) string {
 	return ""
 }
 
-// The units that are not those of Go, but are written elsewhere.
+// foreignUnits are units that Go does not have, but others do.
 var foreignUnits = map[string]time.Duration{
 	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour, "w": 7 * 24 * time.Hour,
 	"week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
@@ -125,7 +125,7 @@ var foreignUnits = map[string]time.Duration{
 	"msec": time.Millisecond,
 }
 
-// foreignDuration returns the duration that was meant by a text with another unit, or 0.
+// foreignDuration returns the duration meant by a text with a foreign unit, or 0.
 func foreignDuration(text string) time.Duration {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
 	unit := foreignUnits[strings.TrimSpace(text[len(digits):])]

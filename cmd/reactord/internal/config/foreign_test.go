@@ -52,10 +52,10 @@ backends:
 	for _, test := range []struct{ set, want string }{
 		{"", ""},
 		{", check: {interval: 1s}, queue: {size: 0}, total_connect_timeout: 20s", ""},
-		{"}\n  - {name: c, servers: ['tcp://127.0.0.1:3']", "backends[1]: no listener and no route has backend: c"},
+		{"}\n  - {name: c, servers: ['tcp://127.0.0.1:3']", "backends[1]: unused: no listener or route has backend: c"},
 		{", total_connect_timeout: 1s", "backends[0].total_connect_timeout: 1s is less than connect_timeout, 5s"},
 		{", check: {interval: 1s, timeout: 3s}", "backends[0].check.timeout: 3s is longer than the interval, 1s"},
-		{", queue: {size: 0, timeout: 1s}", "backends[0].queue.timeout: it has no effect"},
+		{", queue: {size: 0, timeout: 1s}", "backends[0].queue.timeout: no effect with size 0"},
 	} {
 		c, _, err := Parse("a.yaml", []byte(strings.Replace(file, "%s", test.set, 1)))
 		if err != nil {

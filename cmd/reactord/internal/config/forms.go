@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// The functions of this file are the forms of text. Each says what is wrong with a text, and what to write instead.
-// The message follows the name of the setting and the text in quotes. If it begins with a colon, there is no space.
+// Each function of this file checks a form of text. It returns what is wrong and what to write instead, or "". The
+// message follows the name of the setting and the quoted text; one that begins with a colon follows without a space.
 
 func isName(s string) string {
 	switch {
@@ -23,7 +23,7 @@ func isName(s string) string {
 	return ""
 }
 
-// isForeignName is the name that a control plane gives to something of its own.
+// isForeignName checks a name given by a control plane.
 func isForeignName(s string) string {
 	if len(s) > maxForeignName {
 		return fmt.Sprintf("is longer than %d bytes", maxForeignName)
@@ -31,7 +31,7 @@ func isForeignName(s string) string {
 	return ""
 }
 
-// isControlPlane is the address of a control plane.
+// isControlPlane checks the address of a control plane.
 func isControlPlane(s string) string {
 	const advice = "write http://HOST:PORT, https://HOST:PORT or unix:///PATH"
 	if file, ok := strings.CutPrefix(s, "unix://"); ok {
@@ -47,12 +47,12 @@ func isControlPlane(s string) string {
 	case u.Hostname() == "" || u.Port() == "":
 		return "has no host or no port: " + advice
 	case u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-		return "is more than an address: " + advice
+		return "has more than an address: " + advice
 	}
 	return ""
 }
 
-// isHeader is the name of an HTTP header as gRPC sends it.
+// isHeader checks the name of an HTTP header in the form that gRPC sends.
 func isHeader(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return !isNameRune(r) || r >= 'A' && r <= 'Z' }) >= 0 {
 		return ": use lower-case letters, digits, '-', '_' and '.' only"
@@ -60,7 +60,7 @@ func isHeader(s string) string {
 	return ""
 }
 
-// isServerName allows HOST:PORT as well, which is the name of a server without one.
+// isServerName also allows HOST:PORT, the default name of a server.
 func isServerName(s string) string {
 	switch {
 	case len(s) > 2*maxName:
@@ -73,7 +73,7 @@ func isServerName(s string) string {
 
 func isDNSName(s string) string {
 	if _, err := netip.ParseAddr(s); err == nil {
-		return "is an address: write it below servers"
+		return "is an IP address: write it below servers"
 	}
 	if !isHostName(s) {
 		return "is not a name: write it as in app.example.org, without a port"
@@ -88,7 +88,7 @@ func isServerHost(s string) string {
 	return "is not a host: write the name that the certificate is for"
 }
 
-// isAskedFor allows a host, or a dot for none.
+// isAskedFor allows a host, or "." for none.
 func isAskedFor(s string) string {
 	if s == "." {
 		return ""
@@ -96,8 +96,7 @@ func isAskedFor(s string) string {
 	return isServerHost(s)
 }
 
-// isAdminAddress allows a socket in the file system, and addresses of TCP. Whether others may reach it is not its
-// question.
+// isAdminAddress allows a socket in the file system and TCP addresses. Who can reach it is checked elsewhere.
 func isAdminAddress(s string) string {
 	const advice = "write unix:///PATH, or tcp://127.0.0.1:PORT"
 	if file, ok := strings.CutPrefix(s, "unix://"); ok {
@@ -105,7 +104,7 @@ func isAdminAddress(s string) string {
 		case !path.IsAbs(file):
 			return "has no absolute path: write unix:///PATH"
 		case len(file) > 100: // sun_path of unix(7) has 107 bytes, and the socket is made under a longer name
-			return "is longer than the 100 bytes of a socket's path"
+			return "is longer than 100 bytes, the limit for a socket's path"
 		}
 		return ""
 	}
@@ -146,7 +145,7 @@ func isPattern(s string) string {
 	case last == "":
 		return "is a directory: write a file in it, or a pattern such as *.json"
 	case strings.ContainsAny(dir, "*?"):
-		return "has a pattern for a directory: only the last part may be one"
+		return "has a pattern in a directory: only the last part may be a pattern"
 	}
 	return isPath(s)
 }
@@ -157,9 +156,9 @@ func isURL(s string) string {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return "is not a URL: write http://HOST/PATH or https://HOST/PATH"
 	case u.User != nil:
-		return "has a password, which logs would show: write the token into a file, and its path as token_file"
+		return "contains a password, which logs would show: write the token into a file, and its path as token_file"
 	case u.Fragment != "":
-		return "has a fragment, which is not sent: remove what begins with #"
+		return "has a fragment, which is never sent: remove the part from # on"
 	}
 	return ""
 }
@@ -171,7 +170,7 @@ func isAPIServer(s string) string {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return "is not the URL of an API server: " + advice
 	case u.User != nil:
-		return "has a password, which logs would show: write a token into a file, and its path as token_file"
+		return "contains a password, which logs would show: write a token into a file, and its path as token_file"
 	case u.RawQuery != "" || u.Fragment != "":
 		return "has a query or a fragment: " + advice
 	}
@@ -192,7 +191,7 @@ func isNamespace(s string) string {
 	return ""
 }
 
-// isLabel reports whether s is a label of RFC 1123 in lower case, as Kubernetes has them.
+// isLabel reports whether s is a lower-case label of RFC 1123, as Kubernetes names are.
 func isLabel(s string) bool {
 	for i, c := range []byte(s) {
 		inside := i > 0 && i < len(s)-1
@@ -217,7 +216,7 @@ func isShort(s string) string {
 	return ""
 }
 
-// isText is what every text must be.
+// isText checks what holds for every text.
 func isText(s string) string {
 	if !utf8.ValidString(s) {
 		return "is not UTF-8"

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// JSON is a struct of settings as a JSON object, with the names and the values of the file: durations and sizes are
-// text. settings is a pointer to it, as a *Backend. Lists without entries are left out.
+// JSON encodes a struct of settings as a JSON object, with the names and values of the file: durations and sizes are
+// text. settings points to it, as a *Backend. Empty lists are left out.
 func JSON(settings any) json.RawMessage {
 	v := reflect.ValueOf(settings).Elem()
 	text, err := json.Marshal(jsonObject(makeShape(v.Type(), map[reflect.Type]*shape{}), v))
 	if err != nil {
-		panic(err) // of text, numbers and booleans
+		panic(err) // text, numbers and booleans always encode
 	}
 	return text
 }
@@ -37,7 +37,7 @@ func jsonObject(s *shape, v reflect.Value) map[string]any {
 	return object
 }
 
-// jsonValue is a value that is no list. s is its shape if it is a mapping, else nil.
+// jsonValue encodes a value that is not a list. s is the shape of a mapping, and nil for a scalar.
 func jsonValue(s *shape, v reflect.Value) any {
 	if s != nil {
 		return jsonObject(s, v)

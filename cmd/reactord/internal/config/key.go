@@ -1,4 +1,4 @@
 package config
 
-// Key is the key in the file of a field of the settings: MaxConnections is max_connections.
+// Key returns the key in the file of a settings field: max_connections for MaxConnections.
 func Key(field string) string { return snake(field) }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place is what an address must not share with another listener. Sockets of one address on two interfaces are two.
+// place returns what must be unique among listeners. The same address on two interfaces is two places.
 func (l *Listener) place() string {
 	if l.Socket.Interface != "" {
 		return l.Address.String() + " on " + l.Socket.Interface
@@ -14,42 +14,42 @@ func (l *Listener) place() string {
 	return l.Address.String()
 }
 
-// listener finds settings that do not fit the address of a listener.
+// listener checks that settings fit the listener's address.
 func (v *validator) listener(at *step, l *Listener) {
 	a := l.Address
 	if a.IsZero() {
-		return // which is another problem
+		return // reported elsewhere
 	}
 	v.socket(at.of("socket"), a, &l.Socket)
 	if a.UDP {
 		v.datagrams(at, l)
 	} else if l.UDP.Requests != 0 || l.UDP.Responses != 0 {
-		v.add(at.of("udp"), "udp is for listeners of datagrams: write address: %sHOST:PORT, or remove it",
+		v.add(at.of("udp"), "udp requires a UDP address: write address: %sHOST:PORT, or remove it",
 			schemeUDP)
 	}
 	if told := len(l.ProxyProtocol.Trusted) > 0; a.Path != "" {
-		v.misfits(at, "a unix socket's clients have no address, by which they could be told apart", []misfit{
+		v.misfits(at, "clients of a unix socket have no address", []misfit{
 			{"allow", len(l.Allow) > 0 && !told}, {"deny", len(l.Deny) > 0 && !told},
 			{"source_rate", l.SourceRate.Connections != 0}, {"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
 		})
 	}
 }
 
-// datagrams finds settings that a listener of datagrams cannot have.
+// datagrams finds settings that a UDP listener cannot have.
 func (v *validator) datagrams(at *step, l *Listener) {
 	bySNI := false
 	for i := range l.Routes {
 		r := &l.Routes[i]
 		bySNI = bySNI || len(r.SNI)+len(r.ALPN) > 0
-		v.misfits(at.of("routes").nth(i), "it is for connections, and this listener takes datagrams", []misfit{
+		v.misfits(at.of("routes").nth(i), "it applies to connections, and this is a UDP listener", []misfit{
 			{"transport", r.Transport == "tls" || r.Transport == "raw"}, {"tls", len(r.TLS.Certificates) > 0},
 			{"passthrough", r.Passthrough}, {"idle_timeout", r.IdleTimeout != 0},
 		})
 	}
 	if bySNI {
-		v.add(at.of("routes"), "datagrams have no ClientHello: remove sni and alpn, or write a TCP address")
+		v.add(at.of("routes"), "a UDP listener cannot route by sni or alpn: remove them, or write a TCP address")
 	}
-	v.misfits(at, "it is for connections, and this listener takes datagrams", []misfit{
+	v.misfits(at, "it applies to connections, and this is a UDP listener", []misfit{
 		{"tls", len(l.TLS.Certificates) > 0}, {"start_tls", l.StartTLS != "none" && l.StartTLS != ""},
 		{"proxy_protocol.trusted", len(l.ProxyProtocol.Trusted) > 0},
 		{"bandwidth", l.Bandwidth != Bandwidth{}},
@@ -59,39 +59,39 @@ func (v *validator) datagrams(at *step, l *Listener) {
 	}
 }
 
-// socket finds options that the sockets of an address do not have.
+// socket finds options that do not apply to the sockets of an address.
 func (v *validator) socket(at *step, a Address, s *Socket) {
 	keepsAlive := s.KeepAlive.Mode != newSocket().KeepAlive.Mode
 	file := a.Path != "" && !strings.HasPrefix(a.Path, "@")
 	if !file {
-		v.misfits(at, "it is of the file of a unix socket, and this listener has none", []misfit{
+		v.misfits(at, "it applies to the file of a unix socket", []misfit{
 			{"mode", s.Mode != NewListener().Socket.Mode}, {"owner", s.Owner != ""}, {"group", s.Group != ""},
 		})
 	}
 	if a.Path != "" {
-		v.misfits(at, "a unix socket has no such option", []misfit{
+		v.misfits(at, "unix sockets have no such option", []misfit{
 			{"fast_open", s.FastOpen != 0}, {"interface", s.Interface != ""}, {"mss", s.MSS != 0}, {"tos", s.TOS != 0},
 			{"free_bind", s.FreeBind}, {"keep_alive", keepsAlive},
 		})
 	}
 	if a.UDP {
-		v.misfits(at, "it is an option of TCP, and this listener takes datagrams", []misfit{
+		v.misfits(at, "it is a TCP option, and this is a UDP listener", []misfit{
 			{"backlog", s.Backlog != 0}, {"fast_open", s.FastOpen != 0}, {"mss", s.MSS != 0},
 			{"keep_alive", keepsAlive},
 		})
 	}
 	if a.FD != "" {
-		v.misfits(at, "the service manager has opened the socket: set it in its unit (BindToDevice=)", []misfit{
+		v.misfits(at, "the service manager opens the socket: set it in its unit (BindToDevice=)", []misfit{
 			{"interface", s.Interface != ""}, {"free_bind", s.FreeBind},
 		})
 	}
 	if k, d := &s.KeepAlive, newSocket().KeepAlive; k.Mode != "own" {
-		v.without(at.of("keep_alive"), "it has no effect without a mode: write mode: own, too", []isSet{
+		v.without(at.of("keep_alive"), "has no effect without mode: own: write it, too", []isSet{
 			{"idle", k.Idle != d.Idle}, {"interval", k.Interval != d.Interval}, {"count", k.Count != d.Count},
 		})
 	}
 	if ip, err := netip.ParseAddr(a.Host); s.IPv6Only && (err != nil || !ip.Is6() || !ip.IsUnspecified()) {
-		v.add(at.of("ipv6_only"), "ipv6_only is for the address [::], which takes IPv4 clients, too: remove it")
+		v.add(at.of("ipv6_only"), "ipv6_only applies only to the address [::], which accepts IPv4 clients, too: remove it")
 	}
 }
 
@@ -101,7 +101,7 @@ type misfit struct {
 	set bool
 }
 
-// misfits adds a problem for each setting that is set.
+// misfits adds a problem for each of the settings that is set.
 func (v *validator) misfits(at *step, why string, all []misfit) {
 	for _, m := range all {
 		if !m.set {
@@ -115,8 +115,8 @@ func (v *validator) misfits(at *step, why string, all []misfit) {
 	}
 }
 
-// protocols finds what a backend cannot do for its listeners: servers of UDP for connections, and for datagrams TLS and
-// PROXY headers of version 1. A server without a scheme, or with tcp://, fits both.
+// protocols finds backends that cannot serve their listeners: UDP servers for connections; TLS and PROXY headers of
+// version 1 for datagrams. A server without a scheme, or with tcp://, serves both.
 func (v *validator) protocols(at *step, c *Config) {
 	tcp, udp := map[string]*Listener{}, map[string]*Listener{}
 	for i := range c.Listeners {
@@ -142,10 +142,10 @@ func (v *validator) protocols(at *step, c *Config) {
 	}
 }
 
-// forDatagrams finds settings of a backend that cannot hold for the datagrams of a listener.
+// forDatagrams finds settings of a backend that a UDP listener cannot use.
 func (v *validator) forDatagrams(at *step, b *Backend, l *Listener) {
-	const noTLS = "listener %s sends datagrams there, which TLS does not protect: " +
-		"remove it, or write another backend for them"
+	const noTLS = "TLS cannot protect the datagrams of listener %s: " +
+		"remove it, or write another backend for the listener"
 	if b.TLS.Enabled {
 		v.value(at.of("tls").of("enabled"), "true: "+noTLS, quote(l.Name))
 	}
@@ -154,16 +154,16 @@ func (v *validator) forDatagrams(at *step, b *Backend, l *Listener) {
 	}
 	if b.ProxyProtocol.Version == "v1" {
 		v.value(at.of("proxy_protocol").of("version"),
-			"v1: listener %s sends datagrams there, which version 1 has no header for: write v2", quote(l.Name))
+			"v1 has no header for the datagrams of listener %s: write v2", quote(l.Name))
 	}
 }
 
-// forConnections finds servers of a backend that cannot have the connections of a listener.
+// forConnections finds UDP servers of a backend with a TCP listener.
 func (v *validator) forConnections(at *step, b *Backend, l *Listener) {
 	for i, s := range b.Servers {
 		if s.Address.UDP {
 			v.value(at.of("servers").nth(i).of("address"),
-				"%s: listener %s sends connections there: write %s without a scheme",
+				"%s cannot serve the connections of listener %s: write %s without a scheme",
 				quote(s.Address.String()), quote(l.Name), s.Address.HostPort())
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxFile is the maximum size of a file in bytes. It is enough for fifty thousand servers. A device or a log that
-// is given by mistake is refused quickly.
+// maxFile limits the size of a file in bytes, to fifty thousand servers or so. It quickly refuses a device or a log
+// given by mistake.
 const maxFile = 4 << 20
 
-// Load reads the file at path, or standard input if path is "-". It reports what is wrong with the content as [Parse]
-// does. An error of the file itself is an error of package os.
+// Load reads the file at path, or standard input for "-". It reports mistakes in the content like [Parse]; an error
+// of the file itself is one of package os.
 func Load(path string) (*Config, *Source, error) {
 	if path == "-" {
 		return read("<stdin>", os.Stdin)
@@ -38,9 +38,8 @@ func read(name string, r io.Reader) (*Config, *Source, error) {
 	return Parse(name, data)
 }
 
-// Parse reads a configuration. name is the name of the file in errors. The error joins one [*Error] for each thing that
-// is wrong, so that its text has one line for each; then the Config is nil. If data is not YAML, only the first error
-// is reported.
+// Parse reads a configuration. name is the name of the file in errors. The error joins one [*Error] for each mistake,
+// so its text has a line for each. If data is not valid YAML, only the first error is reported.
 func Parse(name string, data []byte) (*Config, *Source, error) {
 	d := &decoder{report: report{file: name}}
 	c, top := d.decode(data)
@@ -55,8 +54,8 @@ func Parse(name string, data []byte) (*Config, *Source, error) {
 	return c, &Source{name, top}, nil
 }
 
-// decode reads a configuration, which may break rules, and where its settings are. The Config is nil if there is
-// nothing to read.
+// decode reads a configuration, which may still break rules, and the places of its settings. It returns a nil Config
+// if there is nothing to read.
 func (d *decoder) decode(data []byte) (*Config, *place) {
 	body := d.document(data)
 	if body == nil {
@@ -67,7 +66,7 @@ func (d *decoder) decode(data []byte) (*Config, *place) {
 	return c, top
 }
 
-// document is the only document of a file, or nil after an error.
+// document returns the file's only document, or nil after an error.
 func (d *decoder) document(data []byte) ast.Node {
 	top := position{1, 1}
 	if len(data) > maxFile {
@@ -89,7 +88,7 @@ func (d *decoder) document(data []byte) ast.Node {
 			continue // "%YAML 1.2", or only comments
 		}
 		if body != nil {
-			d.add(positionOf(doc.Body), "a second document: one file holds one configuration")
+			d.add(positionOf(doc.Body), "a second document: a file holds one configuration")
 			return nil
 		}
 		body = doc.Body
@@ -120,7 +119,7 @@ func invalid(data []byte) (position, bool) {
 	}
 }
 
-// syntax adds an error of the YAML parser, in one line.
+// syntax adds an error of the YAML parser as a single line.
 func (d *decoder) syntax(err error) {
 	at := position{1, 1}
 	t, text := syntaxAt(err)

@@ -179,7 +179,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "a server without a port",
 		old:  ":9000", new: ":0",
-		want: `a.yaml:7:15: port 0 cannot be connected to: write the port that the server listens on`,
+		want: `a.yaml:7:15: port 0 is not allowed: write the port that the server listens on`,
 	}, {
 		name: "no servers",
 		old:  "[tcp://127.0.0.1:9000]", new: "[]",
@@ -199,7 +199,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "no backend named",
 		old:  "    backend: app\n", new: "",
-		want: `a.yaml:2:5: no backend: name the one that connections go to`,
+		want: `a.yaml:2:5: no backend: write the name of a backend`,
 	}, {
 		name: "a route to an unknown backend",
 		old:  "    backend: app\n", new: "    routes: [{sni: [a.test], backend: ap}]\n",
@@ -207,8 +207,8 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "a route without a condition",
 		old:  "    backend: app\n", new: "    routes: [{backend: app}, {sni: [a], backend: app}]\n",
-		want: `a.yaml:4:14: a route without a condition takes every connection: write sni, alpn, sources or destinations, ` +
-			`or write it as the last route`,
+		want: `a.yaml:4:14: a route without a condition matches every connection: write sni, alpn, sources or destinations, ` +
+			`or move it to the end`,
 	}, {
 		name: "a route by a pattern",
 		old:  "    backend: app\n", new: "    routes: [{sni: [a.*.test], backend: app}]\n",
@@ -217,7 +217,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "STARTTLS without TLS",
 		old:  "    backend: app\n", new: "    backend: app\n    start_tls: smtp\n",
-		want: `a.yaml:5:16: nothing speaks the TLS that clients ask for: write tls.certificates to end it here, ` +
+		want: `a.yaml:5:16: start_tls requires TLS: write tls.certificates to terminate it here, ` +
 			`or routes by sni or alpn to pass it on`,
 	}, {
 		name: "a name of the wrong type",
@@ -351,7 +351,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"a tab", "log:\n\tlevel: info\n",
 			`a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
 		{"two documents", valid + "---\nring: auto\n",
-			`a.yaml:9:1: a second document: one file holds one configuration`},
+			`a.yaml:9:1: a second document: a file holds one configuration`},
 		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the file is larger than 4MiB`},
 		{"a mapping with neither", "ring: auto\n",
 			"a.yaml:1:1: no listener: write at least one\na.yaml:1:1: no backend: write at least one"},
@@ -378,12 +378,12 @@ backends:
   - {}
 `, `a.yaml:1:1: key "rnig" is unknown: did you mean "ring"?
 a.yaml:2:10: metrics "localhost": no port: write tcp://localhost:PORT
-a.yaml:7:5: no backend: name the one that connections go to
+a.yaml:7:5: no backend: write the name of a backend
 a.yaml:7:11: name "web" is used twice; see a.yaml:4:11
 a.yaml:8:14: address "tcp://127.0.0.1:8080" is used twice; see a.yaml:5:14
 a.yaml:9:5: listener is a mapping of "access_log", "address", "allow", "backend", "bandwidth", "deny", "inspect_timeout", "max_client_hello", "max_connections", "name", "on_limit", "proxy_protocol", "rate", "routes", "socket", "source_rate", "start_tls", "tls" and "udp", not the number 5
 a.yaml:12:15: server "tcp://127.0.0.1": no port: write tcp://127.0.0.1:PORT
-a.yaml:12:32: port 0 cannot be connected to: write the port that the server listens on
+a.yaml:12:32: port 0 is not allowed: write the port that the server listens on
 a.yaml:13:19: idle_timeout -5s is out of range: write 0s, or 1ms to 87600h
 a.yaml:14:5: no name: logs and metrics need one
 a.yaml:14:5: no server: write at least one, or dns, files, http or kubernetes`)

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// position is a place in a file, counted from 1.
+// position is a line and a column of a file, counted from 1.
 type position struct{ line, column int }
 
-// place is where a setting is in the file, with the places of what it contains. A nil place is not in the file.
+// place is where a setting and its contents are in the file. It is nil for a setting that the file does not have.
 type place struct {
 	at      position // of the value
 	key     position // of the key; zero for entries of lists, and for a setting whose key is misspelt
-	env     bool     // the value has something of the environment
-	failed  bool     // the value could not be read: further problems of it follow from that
+	env     bool     // the value contains an environment variable
+	failed  bool     // the value could not be read, and further problems are consequences
 	fields  map[string]*place
 	entries []*place
 }
@@ -35,7 +35,7 @@ func (p *place) entry(at position) *place {
 	return made
 }
 
-// child is the place of a setting in p, or nil. p may be nil.
+// child returns the place of a setting in p, or nil. p may be nil.
 func (p *place) child(key string) *place {
 	if p == nil {
 		return nil
@@ -43,7 +43,7 @@ func (p *place) child(key string) *place {
 	return p.fields[key]
 }
 
-// nth is the place of an entry of p, or nil. p may be nil.
+// nth returns the place of an entry of p, or nil. p may be nil.
 func (p *place) nth(i int) *place {
 	if p == nil || i >= len(p.entries) {
 		return nil
@@ -51,8 +51,9 @@ func (p *place) nth(i int) *place {
 	return p.entries[i]
 }
 
-// find is the place of the setting at a path such as "backends[0].servers[1].address". If the file does not have it,
-// exact is false, and it is the place of what would contain it. failed is true if a place on the way has failed.
+// find returns the place of the setting at a path such as "backends[0].servers[1].address". If the file does not have
+// it, exact is false, and the place is that of its nearest parent. failed reports whether a place on the way has
+// failed.
 func (p *place) find(path string) (found *place, exact, failed bool) {
 	found, failed = p, p.failed
 	for path != "" {
@@ -79,14 +80,14 @@ func (p *place) find(path string) (found *place, exact, failed bool) {
 	return found, true, failed
 }
 
-// Source is the places of the settings of a [Config] in its file.
+// Source knows where the settings of a [Config] are in its file.
 type Source struct {
 	file string
 	top  *place
 }
 
-// Errors is an error that joins one [*Error] for each of the problems of a [Config] that [Load] has returned. It is nil
-// if there are no problems.
+// Errors joins one [*Error] for each of the problems of a [Config] returned by [Load]. Without problems it returns
+// nil.
 func (s *Source) Errors(problems []Problem) error {
 	r := report{file: s.file}
 	for _, p := range problems {
@@ -95,15 +96,14 @@ func (s *Source) Errors(problems []Problem) error {
 	return r.joined()
 }
 
-// Place is where the setting at a path of a [Problem] is: "FILE:LINE:COLUMN". If the file does not have the setting, it
-// is the place of what would contain it.
+// Place returns "FILE:LINE:COLUMN" of the setting at a path of a [Problem], or of its nearest parent in the file.
 func (s *Source) Place(path string) string {
 	found, _, _ := s.top.find(path)
 	return s.file + ":" + strconv.Itoa(found.at.line) + ":" + strconv.Itoa(found.at.column)
 }
 
-// Origin says for people where the value of the setting at a path comes from: "FILE:LINE", "FILE:LINE, environment" if
-// a variable is a part of it, or "default".
+// Origin describes where the value of a setting comes from: "FILE:LINE", "FILE:LINE, environment" if it contains a
+// variable, or "default".
 func (s *Source) Origin(path string) string {
 	found, exact, _ := s.top.find(path)
 	if !exact {

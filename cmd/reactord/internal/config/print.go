@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// Print writes every setting of a configuration as YAML that [Parse] reads as the same Config. Each value has a comment
-// that says where it comes from: origin is called with its path, as in "backends[0].servers[1].weight". For a Config
-// of [Load], this is [Source.Origin]. A nil origin leaves the comments out. The error is one of w.
+// Print writes every setting of a configuration as YAML that [Parse] reads back as the same Config. Each value gets a
+// comment from origin, which is called with its path, as in "backends[0].servers[1].weight"; for a Config of [Load],
+// pass [Source.Origin]. A nil origin writes no comments. The error is one of w.
 func Print(w io.Writer, c *Config, origin func(path string) string) error {
 	return (&printer{Writer: bufio.NewWriter(w), origin: origin}).print(c)
 }
 
-// PrintRedacted writes the same with [Redacted] in the place of each secret: what checks and agents send, which may
-// have a password, and the headers for a control plane.
+// PrintRedacted is Print with [Redacted] in place of each secret: what checks and agents send, which may contain a
+// password, and the headers for a control plane.
 func PrintRedacted(w io.Writer, c *Config, origin func(path string) string) error {
 	return (&printer{Writer: bufio.NewWriter(w), origin: origin, redacts: true}).print(c)
 }
 
-// Redacted stands for a secret.
+// Redacted replaces secrets in output.
 const Redacted = "[redacted]"
 
-// IsSecret reports whether the value of a field of a struct of settings is a secret.
+// IsSecret reports whether a field of a settings struct is a secret.
 func IsSecret(of reflect.Type, field string) bool { return rules[of.Name()+"."+field].secret }
 
 type printer struct {
@@ -42,7 +42,7 @@ func (p *printer) print(c *Config) error {
 	return p.Flush()
 }
 
-// section prints a struct. lead is what its first line begins with, and indent every other line.
+// section prints a struct. lead starts its first line, and indent every other line.
 func (p *printer) section(at *step, s *shape, v reflect.Value, lead, indent string) {
 	for _, f := range s.fields {
 		fmt.Fprintf(p, "%s%s:", lead, f.key)
@@ -76,7 +76,7 @@ func (p *printer) list(at *step, f *field, list reflect.Value, indent string) {
 	}
 }
 
-// value prints a value and where it comes from, to the end of the line.
+// value prints a value and its origin, up to the end of the line.
 func (p *printer) value(at *step, text string) {
 	comment := ""
 	if p.origin != nil {
@@ -87,7 +87,7 @@ func (p *printer) value(at *step, text string) {
 
 func (p *printer) end(text string) { _, _ = p.WriteString(text + "\n") }
 
-// format is a scalar in YAML.
+// format returns a scalar in YAML.
 func format(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Duration:
@@ -104,19 +104,19 @@ func format(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// plain is text that needs no quotes: it begins with A to Z, and has nothing that means something to YAML.
+// plain matches text that needs no quotes: it begins with a letter, and nothing in it is special to YAML.
 var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./\-]*(://[A-Za-z0-9_.\-/]+(:[0-9]+)?)?$`)
 
-// words that are no text in some version of YAML.
+// notText lists words that some version of YAML does not read as text.
 var notText = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// formatText is text in YAML: plain if it can be, else in double quotes.
+// formatText returns text in YAML, plain if possible and double-quoted otherwise.
 func formatText(s string) string {
 	if plain.MatchString(s) && !slices.Contains(notText, strings.ToLower(s)) {
 		return s
 	}
 	var b strings.Builder
-	e := json.NewEncoder(&b) // what JSON quotes is the same in YAML
+	e := json.NewEncoder(&b) // a JSON string is also one in YAML
 	e.SetEscapeHTML(false)
 	_ = e.Encode(s)
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\x7f`)

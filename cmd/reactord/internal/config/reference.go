@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Section documents a mapping of the file. Texts have settings and values in backquotes.
+// Section documents a mapping of the file. Its texts have settings and values in backquotes.
 type Section struct {
-	Key      string   // of the settings that are such a mapping; "" for the file itself
+	Key      string   // of the settings with this mapping; "" for the file itself
 	Anchor   string   // the key, with a number if another section has the same
 	In       []string // keys of the sections that it is in
 	As       []string // keys under which they have it
-	Text     string   // what it is
+	Text     string   // description
 	Settings []Setting
 }
 
@@ -22,11 +22,11 @@ type Setting struct {
 	Section  string // the anchor of that mapping's section, or ""
 	List     bool   // it is a list
 	Required bool
-	Default  any // nil: it has none
+	Default  any // nil if it has none
 	Text     string
 }
 
-// Reference documents every setting of the file, in the order of the file.
+// Reference documents every setting, in the order of the file.
 func Reference() []Section {
 	parents, keys := map[*shape][]string{}, map[*shape][]string{}
 	eachField(root, func(s *shape, f *field) {
@@ -68,7 +68,7 @@ func appendNew(all []string, s string) []string {
 	return append(all, s)
 }
 
-// anchors is where the heading of each shape is. The second of two equal headings has "-1" at its end.
+// anchors returns the anchor of each shape's heading. The second of two equal headings ends in "-1".
 func anchors() map[*shape]string {
 	links, times := map[*shape]string{}, map[string]int{}
 	eachShape(root, func(s *shape) {

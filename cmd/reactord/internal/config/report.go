@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Error is something that is wrong with a configuration file.
+// Error is a mistake in a configuration file.
 type Error struct {
 	File   string // the name that was given to Load or Parse
 	Line   int    // counted from 1
@@ -17,18 +17,18 @@ type Error struct {
 	err error
 }
 
-// Error is "file:line:column: text".
+// Error returns "file:line:column: text".
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
 }
 
-// Unwrap is the error of the system behind e, or nil.
+// Unwrap returns the error of the system behind e, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// mostErrors is how many errors of a file are reported. More do not help.
+// mostErrors limits the reported errors of a file. More would not help.
 const mostErrors = 100_000
 
-// report collects what is wrong with a file.
+// report collects the errors of a file.
 type report struct {
 	file string
 	errs []*Error
@@ -39,7 +39,7 @@ func (r *report) add(at position, format string, args ...any) {
 	r.addText(at, fmt.Errorf(format, args...).Error(), nil)
 }
 
-// addText adds an error. err is the error of the system behind it, or nil.
+// addText adds an error. err is the system's error behind it, or nil.
 func (r *report) addText(at position, text string, err error) {
 	e := &Error{File: r.file, Line: at.line, Column: at.column, Text: text, err: err}
 	if len(r.errs) < mostErrors {
@@ -49,7 +49,7 @@ func (r *report) addText(at position, text string, err error) {
 	}
 }
 
-// problem adds a problem that [Config.Validate] found, unless its setting could not be read.
+// problem adds a problem found by [Config.Validate], unless its setting could not be read.
 func (r *report) problem(top *place, p Problem) {
 	at, _, failed := top.find(p.Path)
 	if failed {
@@ -63,7 +63,7 @@ func (r *report) problem(top *place, p Problem) {
 	r.addText(at.at, text, p.Err)
 }
 
-// joined joins the errors in the order of the file; it is nil if there are none.
+// joined joins the errors in the order of the file. Without errors it returns nil.
 func (r *report) joined() error {
 	slices.SortStableFunc(r.errs, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

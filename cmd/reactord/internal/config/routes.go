@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// routes finds routes that lead nowhere or can match nothing, and what they lack.
+// routes finds routes without an effect or a backend.
 func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
 	hello, ends := false, len(l.TLS.Certificates) > 0
 	for i := range l.Routes {
@@ -21,10 +21,10 @@ func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
 		switch last := i == len(l.Routes)-1; {
 		case !r.Unconditional():
 		case !last:
-			v.add(at, "a route without a condition takes every connection: write sni, alpn, sources or destinations, "+
-				"or write it as the last route")
+			v.add(at, "a route without a condition matches every connection: write sni, alpn, sources or destinations, "+
+				"or move it to the end")
 		case l.Backend != "":
-			v.add(at, "a route without a condition leaves no connection to the backend of the listener, %s: remove one of "+
+			v.add(at, "a route without a condition leaves no connections for the listener's backend %s: remove one of "+
 				"both", quote(l.Backend)).Other = at.up.of("backend").String()
 		}
 		for j, name := range r.SNI {
@@ -34,12 +34,12 @@ func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
 		}
 	}
 	if l.StartTLS != "none" && !l.Address.UDP && !hello && !ends {
-		v.add(at.of("start_tls"), "nothing speaks the TLS that clients ask for: write tls.certificates to end it here, "+
+		v.add(at.of("start_tls"), "start_tls requires TLS: write tls.certificates to terminate it here, "+
 			"or routes by sni or alpn to pass it on")
 	}
 }
 
-// targets finds a route that leads nowhere, or to two places.
+// targets finds a route without a backend, or with two kinds of them.
 func (v *validator) targets(at *step, r *Route, known func(*step, string)) {
 	known(at.of("backend"), r.Backend)
 	for i := range r.Backends {
@@ -47,31 +47,31 @@ func (v *validator) targets(at *step, r *Route, known func(*step, string)) {
 	}
 	switch {
 	case r.Backend == "" && len(r.Backends) == 0:
-		v.add(at.of("backend"), "no backend: name the one that connections go to")
+		v.add(at.of("backend"), "no backend: write the name of a backend")
 	case r.Backend != "" && len(r.Backends) != 0:
 		v.add(at.of("backends"), "backend and backends are both set: write one of them")
 	}
 }
 
-// routeTLS finds settings of TLS of a route that contradict each other. ends is whether TLS ends for some connections
-// of the listener.
+// routeTLS checks that the TLS settings of a route agree. ends tells whether the listener terminates TLS for some
+// connections.
 func (v *validator) routeTLS(at *step, r *Route, ends bool) {
 	v.serverTLS(at.of("tls"), &r.TLS)
 	own := len(r.TLS.Certificates) > 0
 	switch {
 	case r.Passthrough && own:
-		v.add(at.of("passthrough"), "passthrough leaves TLS to the servers, and tls ends it here: remove one of both")
+		v.add(at.of("passthrough"), "passthrough and tls.certificates contradict each other: remove one of them")
 	case r.Passthrough && !ends:
-		v.add(at.of("passthrough"), "passthrough has no effect: TLS does not end at this listener: remove it")
+		v.add(at.of("passthrough"), "passthrough has no effect on a listener that does not terminate TLS: remove it")
 	}
 	if r.Transport == "raw" {
-		v.without(at, "a raw connection has no ClientHello and no TLS: remove it, or write another transport", []isSet{
+		v.without(at, "has no effect with transport: raw: remove it, or write another transport", []isSet{
 			{"sni", len(r.SNI) > 0}, {"alpn", len(r.ALPN) > 0}, {"tls", own}, {"passthrough", r.Passthrough},
 		})
 	}
 }
 
-// sniFault is what is wrong with the name of a route, or "".
+// sniFault returns what is wrong with a server name of a route, or "".
 func sniFault(name string) string {
 	rest := strings.TrimPrefix(name, "*.")
 	_, err := netip.ParseAddr(strings.Trim(rest, "[]"))
@@ -79,11 +79,11 @@ func sniFault(name string) string {
 	case err == nil:
 		return "is an IP address, which clients do not send: write a name, or a route by destinations"
 	case name == "*":
-		return "matches no name: for every name, write the backend of the listener"
+		return "matches no name: to match every name, write the listener's backend"
 	case strings.Contains(rest, "*"):
 		return `has a "*" that is not its first label: write "*.example.org" for every name below example.org`
 	case strings.IndexFunc(rest, func(r rune) bool { return r > unicode.MaxASCII }) >= 0:
-		return "is not in ASCII, in which clients send it: write it in its ASCII form, xn--…"
+		return "is not ASCII, which clients send: write it in its ASCII form, xn--…"
 	case strings.HasSuffix(rest, ".") && isHostName(rest):
 		return "ends with a dot, which clients do not send: write it without the dot at the end"
 	case !isHostName(rest):

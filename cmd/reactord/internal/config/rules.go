@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// rule is what a single value must be. The zero rule allows every value of the type.
+// rule is the constraint on a single value. The zero rule allows every value of the type.
 type rule struct {
-	min, max int64 // of a number, a size, or a duration in nanoseconds; both 0: there are no bounds
+	min, max int64 // of a number, a size, or a duration in nanoseconds; unbounded if both are 0
 	zero     bool  // 0 is allowed as well
-	step     int64 // the value is a multiple of it; 0: it need not be
+	step     int64 // the value must be a multiple of it, unless 0
 	oneOf    *words
-	needed   string                   // what is wrong if there is no value; "": the setting may be left out
-	form     func(text string) string // says what is wrong with a text that is not empty, or ""
-	name     bool                     // form is isName, unless a control plane has chosen the name
-	secret   bool                     // only the peer is to know it: see Redacted
+	needed   string                   // the problem of a missing value; "" if the setting is optional
+	form     func(text string) string // returns what is wrong with a nonempty text, or ""
+	name     bool                     // form is isName, except for names chosen by a control plane
+	secret   bool                     // printed as Redacted
 }
 
-// The bounds that several settings have.
+// Bounds shared by several settings.
 const (
 	maxTimeout     = int64(10 * 365 * 24 * time.Hour) // a longer timeout is a mistake
 	maxConnections = 1 << 30
@@ -38,15 +38,15 @@ var (
 	ipv4Prefix  = rule{min: 1, max: 32}
 	ipv6Prefix  = rule{min: 1, max: 128}
 	filePath    = rule{form: isPath}
-	// The kernel counts keep-alive in seconds, and up to MAX_TCP_KEEPIDLE.
+	// The kernel counts keep-alive in whole seconds, up to MAX_TCP_KEEPIDLE.
 	keepAlive = rule{min: int64(time.Second), max: int64(32767 * time.Second), step: int64(time.Second)}
 )
 
-// rules is the rule of each setting that has one.
+// rules has the rule of each setting that has one.
 var rules = map[string]rule{
 	"Config.Ring":  {oneOf: newWords(Rings)},
 	"Config.Loops": {max: 1024},
-	// A shorter sleep costs more than it saves, and each byte may be late by twice as much.
+	// A shorter sleep costs more than it saves, and delays each byte by up to twice as much.
 	"Config.MinWait": {min: int64(10 * time.Microsecond), max: int64(100 * time.Millisecond), zero: true},
 
 	"Config.User":  {form: isAccount},
@@ -130,7 +130,7 @@ var rules = map[string]rule{
 	"Route.DestinationPorts":  {min: 1, max: maxPort},
 	"Route.IdleTimeout":       orUnlimited,
 	"Route.Lifetime":          orUnlimited,
-	"WeightedBackend.Backend": {needed: "no backend: name the one that connections go to"},
+	"WeightedBackend.Backend": {needed: "no backend: write the name of a backend"},
 	"WeightedBackend.Weight":  {max: maxRouteWeight},
 
 	"ByteRate.FromClient": {max: int64(1 << 20 * GiB)},

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// AnySAN is the entry of [ClientTLS.SANs] that every certificate has.
+// AnySAN is the entry of [ClientTLS.SANs] that accepts every certificate.
 const AnySAN = "any"
 
-// ExceptSAN begins an entry of [ServerTLS.DenySANs] whose name is not denied by the entries after it.
+// ExceptSAN starts an entry of [ServerTLS.DenySANs] that exempts a name from the entries after it.
 const ExceptSAN = "except "
 
-// The kinds of a [SAN], and how its value is compared.
+// Kinds of a [SAN], and ways to compare its value.
 var (
 	sanKinds   = []string{"dns", "uri", "ip", "email"}
 	sanMatches = []string{"", "prefix", "suffix", "contains", "regex"}
 )
 
-// SAN is what a subject alternative name of a certificate must be.
+// SAN is a condition on a subject alternative name of a certificate.
 type SAN struct {
 	Kind  string // "dns", "uri", "ip", "email", or AnySAN
 	Match string // "" (equal), "prefix", "suffix", "contains" or "regex"
 	Value string
 }
 
-// ParseSAN reads an entry of [ClientTLS.SANs] or [ServerTLS.ClientSANs].
+// ParseSAN parses an entry of [ClientTLS.SANs] or [ServerTLS.ClientSANs].
 func ParseSAN(text string) (SAN, error) {
 	if text == AnySAN {
 		return SAN{Kind: AnySAN}, nil
@@ -37,16 +37,16 @@ func ParseSAN(text string) (SAN, error) {
 	s := SAN{Kind: kind, Match: match, Value: value}
 	switch {
 	case !found, !slices.Contains(sanKinds, kind), !slices.Contains(sanMatches, match), matched && match == "":
-		return SAN{}, fmt.Errorf("%s is not a name of a certificate: write it as in dns:example.org, "+
+		return SAN{}, fmt.Errorf("%s is not a subject alternative name: write it as in dns:example.org, "+
 			"uri:spiffe://example.org/a or uri-prefix:spiffe://example.org/", quote(text))
 	case value == "":
 		return SAN{}, fmt.Errorf("%s has no name: write it after the colon", quote(text))
 	case kind == "ip" && match != "":
-		return SAN{}, fmt.Errorf("%s: an address is compared as a whole: write ip:ADDRESS", quote(text))
+		return SAN{}, fmt.Errorf("%s: IP addresses have no partial match: write ip:ADDRESS", quote(text))
 	}
 	if match == "regex" {
 		if _, err := regexp.Compile(s.Value); err != nil {
-			return SAN{}, fmt.Errorf("%s is not a regular expression of RE2: %w", quote(text), err)
+			return SAN{}, fmt.Errorf("%s is not an RE2 regular expression: %w", quote(text), err)
 		}
 	}
 	if kind == "ip" {
@@ -59,17 +59,17 @@ func ParseSAN(text string) (SAN, error) {
 	return s, nil
 }
 
-// ParseDeniedSAN reads an entry of [ServerTLS.DenySANs].
+// ParseDeniedSAN parses an entry of [ServerTLS.DenySANs].
 func ParseDeniedSAN(text string) (s SAN, except bool, err error) {
 	text, except = strings.CutPrefix(text, ExceptSAN)
 	s, err = ParseSAN(text)
 	return s, except, err
 }
 
-// Pattern is the regular expression of a SAN whose Match is "regex". A name must be like it as a whole.
+// Pattern returns the regular expression of a SAN with Match "regex", anchored at both ends.
 func (s SAN) Pattern() string { return "^(?:" + s.Value + ")$" }
 
-// String is the SAN in the form of [ParseSAN].
+// String formats the SAN so that [ParseSAN] reads it back.
 func (s SAN) String() string {
 	switch {
 	case s.Kind == AnySAN:
@@ -82,7 +82,7 @@ func (s SAN) String() string {
 
 func isSAN(text string) string {
 	if _, err := ParseSAN(text); err != nil {
-		return strings.TrimPrefix(err.Error(), quote(text)+" ")
+		return strings.TrimPrefix(strings.TrimPrefix(err.Error(), quote(text)), " ")
 	}
 	return ""
 }

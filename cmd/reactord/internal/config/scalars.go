@@ -69,7 +69,7 @@ func (d *decoder) address(p *place, name string, n ast.Node, into *Address) {
 		return
 	}
 	if s.Value == "" {
-		return // no address; whether there must be one is a rule
+		return // empty; whether it may be is a matter of rules
 	}
 	a, err := ParseAddress(s.Value)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *decoder) duration(p *place, name string, n ast.Node, into *time.Duratio
 	}
 }
 
-// unmarshal reads a value that knows its form in text. numeric is whether it may look like a number, too.
+// unmarshal reads a value with a text form. numeric allows text that looks like a number.
 func (d *decoder) unmarshal(p *place, name string, n ast.Node, into encoding.TextUnmarshaler, numeric bool) {
 	text, ok := number(n)
 	if _, isText := n.(*ast.StringNode); !ok || !isText && !numeric {
@@ -118,7 +118,7 @@ func (d *decoder) unmarshal(p *place, name string, n ast.Node, into encoding.Tex
 	}
 }
 
-// number is the text of a node that is written as a whole number or as text.
+// number returns the text of a node that is a whole number or text.
 func number(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -129,7 +129,7 @@ func number(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// describe says what a node is, for a message that says what it should be.
+// describe names the kind of a node for messages.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.NullNode:

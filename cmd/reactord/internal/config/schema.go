@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// node is a JSON Schema of the draft 2020-12, as far as it is used here.
+// node is a JSON Schema of draft 2020-12, as far as it is used here.
 type node struct {
 	Schema      string           `json:"$schema,omitempty"`
 	Ref         string           `json:"$ref,omitempty"`
@@ -30,8 +30,8 @@ type node struct {
 	Defs        map[string]*node `json:"$defs,omitempty"`
 }
 
-// Schema writes the JSON Schema of the configuration, draft 2020-12. What it refuses, [Parse] refuses, too; it does not
-// know the range of durations, and rules that concern several settings. The error is one of w.
+// Schema writes the configuration's JSON Schema, draft 2020-12. [Parse] refuses whatever it refuses, and more: the
+// schema has no ranges of durations and no rules across settings. The error is one of w.
 func Schema(w io.Writer) error {
 	top := schemaOf(root)
 	top.Schema = "https://json-schema.org/draft/2020-12/schema"
@@ -54,7 +54,7 @@ func Schema(w io.Writer) error {
 	return e.Encode(top)
 }
 
-// schemaOf is the schema of a mapping.
+// schemaOf returns the schema of a mapping.
 func schemaOf(s *shape) *node {
 	closed := false
 	n := &node{
@@ -95,7 +95,7 @@ func schemaOfField(s *shape, f *field) *node {
 	return n
 }
 
-// schemaOfValue is the schema of a scalar or a mapping.
+// schemaOfValue returns the schema of a scalar or a mapping.
 func schemaOfValue(f *field) *node {
 	if f.shape != nil {
 		ref := &node{Ref: "#/$defs/" + snake(f.shape.typ.Name())}
@@ -143,7 +143,7 @@ func schemaOfValue(f *field) *node {
 	return either(n)
 }
 
-// defaultOf is the default of a setting as it is written in JSON. ok is false if it has none, as a list or a mapping.
+// defaultOf returns the default of a setting in its JSON form. Lists and mappings have none: ok is false.
 func (s *shape) defaultOf(f *field) (value any, ok bool) {
 	v, ok := defaults()[s]
 	if !ok || f.shape != nil || f.isList() {

@@ -189,7 +189,7 @@ func TestSchemaDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	retries := doc.Defs["backend"].Properties["retries"]
-	if retries.Default != 3.0 || !strings.HasPrefix(retries.Description, "`retries` is how many further attempts") {
+	if retries.Default != 3.0 || !strings.HasPrefix(retries.Description, "`retries` limits the further attempts") {
 		t.Errorf("retries: %+v", retries)
 	}
 	if idle := doc.Defs["backend"].Properties["idle_timeout"]; idle.Default != "10m" {

@@ -9,15 +9,15 @@ import (
 	"unicode"
 )
 
-// shape is what a struct of settings looks like in the file: a mapping with a key for each field.
+// shape describes a struct of settings: a mapping with a key for each field.
 type shape struct {
 	typ    reflect.Type
 	fields []*field
 	byKey  map[string]*field
 	keys   *words
-	fresh  reflect.Value // has every default, if the struct is the entry of a list
-	sample string        // how such a mapping may be written, for those that are easily taken for a scalar; or ""
-	scalar *field        // the only field that is set if the value is not a mapping; nil: it must be a mapping
+	fresh  reflect.Value // with every default, if the struct is the entry of a list
+	sample string        // an example, for mappings that are easily taken for a scalar; or ""
+	scalar *field        // the field set by a value that is not a mapping; nil if it must be one
 }
 
 // field is one setting.
@@ -26,7 +26,7 @@ type field struct {
 	key   string // in the file
 	index int    // in the struct
 	typ   reflect.Type
-	shape *shape // of a mapping, or of the mappings of a list; nil for scalars and lists of them
+	shape *shape // of the mapping, or of each in a list; nil for scalars and lists of them
 	rule  rule
 }
 
@@ -35,7 +35,7 @@ func (f *field) isList() bool { return f.typ.Kind() == reflect.Slice }
 
 var root = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
 
-// fresh is the defaults of entries of lists. The defaults of other settings are those of [New].
+// fresh has the defaults of list entries. The defaults of other settings are those of [New].
 var fresh = map[reflect.Type]any{
 	reflect.TypeFor[Config]():              *New(),
 	reflect.TypeFor[Listener]():            NewListener(),
@@ -52,13 +52,13 @@ var fresh = map[reflect.Type]any{
 	reflect.TypeFor[XDSNodeMetadata]():     XDSNodeMetadata{},
 }
 
-// scalars is the fields that stand for their whole struct.
+// scalars names the field that stands for its whole struct.
 var scalars = map[reflect.Type]string{
 	reflect.TypeFor[Metrics](): "Address",
 	reflect.TypeFor[Server]():  "Address",
 }
 
-// mappings is how the mappings that are easily taken for a scalar may be written.
+// mappings has examples of mappings that are easily taken for a scalar.
 var mappings = map[reflect.Type]string{
 	reflect.TypeFor[AccessLog]():   "{path: /var/log/reactord/access.log}",
 	reflect.TypeFor[AcceptProxy](): "{trusted: [10.0.0.0/8]}",
@@ -95,7 +95,7 @@ func makeShape(t reflect.Type, known map[reflect.Type]*shape) *shape {
 	return s
 }
 
-// element is the type of the entries of a list, or t if it is no list.
+// element returns the type of a list's entries, or t if it is not a list.
 func element(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Slice {
 		return t.Elem()
@@ -103,13 +103,13 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// isSection reports whether a value of the type is a mapping in the file.
+// isSection reports whether values of the type are mappings in the file.
 func isSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// snake is the key of a field: MaxConnections is max_connections, TLSServerName tls_server_name, IPv4Prefix
-// ipv4_prefix.
+// snake returns the key of a field: max_connections for MaxConnections, tls_server_name for TLSServerName,
+// ipv4_prefix for IPv4Prefix.
 func snake(name string) string {
 	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6", "TLVs", "Tlvs", "SANs", "Sans").Replace(name)
 	var b strings.Builder
@@ -125,7 +125,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// singular is the name of an entry of a list.
+// singular returns the name of a list's entry.
 func singular(key string) string {
 	switch {
 	case key == "dns":
@@ -136,7 +136,7 @@ func singular(key string) string {
 	return strings.TrimSuffix(key, "s")
 }
 
-// defaults is a value with every default for each shape.
+// defaults has a value with every default for each shape.
 var defaults = sync.OnceValue(func() map[*shape]reflect.Value {
 	all := map[*shape]reflect.Value{}
 	var visit func(*shape, reflect.Value)

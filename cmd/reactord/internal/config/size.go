@@ -11,14 +11,14 @@ import (
 // Size is a number of bytes.
 type Size int64
 
-// The binary units (IEC 80000-13).
+// Binary units (IEC 80000-13).
 const (
 	KiB Size = 1 << (10 * (iota + 1))
 	MiB
 	GiB
 )
 
-// units is the suffixes of a size. Longer suffixes come before those that they end with.
+// units lists the suffixes of sizes. Longer suffixes precede those that they end with.
 var units = []struct {
 	suffix string
 	bytes  Size
@@ -27,8 +27,8 @@ var units = []struct {
 	{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
 }
 
-// ParseSize reads a whole number and a unit: B, kB, MB, GB (powers of 1000), KiB, MiB or GiB (powers of 1024). The
-// default unit is B.
+// ParseSize parses a whole number with a unit: B, kB, MB, GB (powers of 1000), KiB, MiB or GiB (powers of 1024).
+// Without a unit, it counts bytes.
 func ParseSize(text string) (Size, error) {
 	number, unit := text, Size(1)
 	for _, u := range units {
@@ -48,7 +48,7 @@ func ParseSize(text string) (Size, error) {
 	return Size(n) * unit, nil
 }
 
-// String is the size in the form of [ParseSize], in the largest binary unit that divides it.
+// String formats the size in the largest binary unit that divides it.
 func (s Size) String() string {
 	for _, unit := range []struct {
 		bytes  Size
@@ -61,7 +61,7 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10) + "B"
 }
 
-// UnmarshalText does the same as [ParseSize].
+// UnmarshalText parses a size like [ParseSize].
 func (s *Size) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseSize(string(text))
 	return err

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// words is the words that may be written at some place, in the order in which messages list them.
+// words are the words allowed in some place, in the order in which messages list them.
 type words struct {
 	all    []string
 	folded []string
 	text   string
 }
 
-// The bounds of the help with a wrong word, so that thousands of them do not take long.
+// Limits of the search for a similar word, so that thousands of wrong words do not take long.
 const (
 	mostListed   = 40
 	mostCompared = 400
-	longestWord  = 100 // a longer one is not proposed, and not misspelt
+	longestWord  = 100 // longer words are neither proposed nor corrected
 )
 
 func newWords(all []string) *words {
@@ -35,11 +35,11 @@ func newWords(all []string) *words {
 // String lists the words for a message.
 func (w *words) String() string { return w.text }
 
-// has reports whether a word may be written.
+// has reports whether a word is allowed.
 func (w *words) has(word string) bool { return slices.Contains(w.all, word) }
 
-// nearest is the word that a word is most similar to, or "" if there is none with at most one wrong, missing, extra or
-// swapped letter for every three. Case, "-" and "_" are ignored.
+// nearest returns the most similar word with at most one wrong, missing, extra or swapped letter per three letters,
+// or "". Case, "-" and "_" are ignored.
 func (w *words) nearest(word string) string {
 	if len(word) > longestWord {
 		return ""
@@ -64,10 +64,10 @@ func (w *words) nearest(word string) string {
 	return best
 }
 
-// didYouMean proposes the nearest word as the end of a sentence. If there is none, it lists all words.
+// didYouMean proposes the nearest word as the end of a sentence, or lists all words.
 func (w *words) didYouMean(word string) string { return w.propose(w.nearest(word)) }
 
-// propose is the same for a word that was found, or "".
+// propose is didYouMean for a word already looked up, or "".
 func (w *words) propose(nearest string) string {
 	if nearest != "" {
 		return "did you mean " + strconv.Quote(nearest) + "?"
@@ -92,7 +92,7 @@ func fold(s string) string {
 	return strings.ToLower(separators.Replace(s))
 }
 
-// distance is the number of letters to insert, delete, replace or swap with their neighbour, to turn one word into the
+// distance counts the letters to insert, delete, replace or swap with their neighbour that turn one word into the
 // other (optimal string alignment). Each word has at most longestWord bytes.
 func distance(a, b string) int {
 	var rows [3][longestWord + 1]int
@@ -117,7 +117,7 @@ func distance(a, b string) int {
 	return next[len(b)]
 }
 
-// quote is s in quotes for a message, in one line and shortened.
+// quote quotes s for a message, as a single line and shortened.
 func quote(s string) string {
 	const most = 60
 	if len(s) > most && utf8.RuneCountInString(s) > most {

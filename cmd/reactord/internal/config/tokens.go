@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxDepth is how deep mappings and lists may be inside of each other. The parser takes time with the square of it.
+	// maxDepth limits the nesting of mappings and lists. The parser's time is quadratic in it.
 	maxDepth = 32
-	// pieceKeys is how many keys of a mapping are parsed together. The parser takes time with the square of it.
+	// pieceKeys limits the keys of a mapping that are parsed together. The parser's time is quadratic in it.
 	pieceKeys = 512
 )
 
-// errSyntax is an error that the tokens of a file already show.
+// errSyntax is an error found in the tokens of a file, before parsing.
 type errSyntax struct {
 	at   *token.Token
 	text string
@@ -24,7 +24,7 @@ type errSyntax struct {
 
 func (e *errSyntax) Error() string { return e.text }
 
-// parseTokens parses a file, in pieces if a mapping has many keys: the entries beyond the first pieceKeys are in
+// parseTokens parses a file, in pieces if a mapping has many keys: its entries beyond the first pieceKeys go to
 // d.surplus, by the position of the mapping.
 func (d *decoder) parseTokens(tokens token.Tokens) (*ast.File, error) {
 	first, pieces, err := split(tokens)
@@ -39,7 +39,7 @@ func (d *decoder) parseTokens(tokens token.Tokens) (*ast.File, error) {
 		for _, doc := range file.Docs {
 			m, ok := doc.Body.(*ast.MappingNode)
 			if !ok {
-				return nil, &errSyntax{p.tokens[0], "this is no part of the mapping above"}
+				return nil, &errSyntax{p.tokens[0], "this does not belong to the mapping above"}
 			}
 			if d.surplus == nil {
 				d.surplus = map[position][]*ast.MappingValueNode{}
@@ -50,13 +50,13 @@ func (d *decoder) parseTokens(tokens token.Tokens) (*ast.File, error) {
 	return parser.Parse(first, 0, parser.AllowDuplicateMapKey())
 }
 
-// piece is some entries of the mapping at a position.
+// piece is a run of entries of the mapping at a position.
 type piece struct {
 	mapping position
 	tokens  token.Tokens
 }
 
-// block is a mapping or a list in block style that has begun and not ended.
+// block is an open mapping or list in block style.
 type block struct {
 	column int
 	list   bool
@@ -67,10 +67,10 @@ type block struct {
 // splitter follows the structure of a file in its tokens.
 type splitter struct {
 	blocks []block
-	flow   int // brackets and braces that are open
+	flow   int // open brackets and braces
 }
 
-// split takes the entries of mappings beyond their first pieceKeys out of a file.
+// split moves the entries of mappings beyond their first pieceKeys into pieces.
 func split(tokens token.Tokens) (first token.Tokens, pieces []piece, err error) {
 	s := splitter{}
 	kept := 0 // tokens up to here are in first, or in a piece
@@ -97,7 +97,7 @@ func split(tokens token.Tokens) (first token.Tokens, pieces []piece, err error) 
 	return append(first, tokens[kept:]...), pieces, nil
 }
 
-// next takes in a token. It returns the index of the token at which a mapping has more than pieceKeys keys, or -1.
+// next advances by one token. It returns the index of the token at which a mapping exceeds pieceKeys keys, or -1.
 func (s *splitter) next(tokens token.Tokens, i int) int {
 	t := tokens[i]
 	switch t.Type {
@@ -124,7 +124,7 @@ func (s *splitter) next(tokens token.Tokens, i int) int {
 	return -1
 }
 
-// enter notes an entry of a list, or a key of a mapping, at a position. It returns the number of keys of the mapping.
+// enter counts an entry of a list or a key of a mapping. It returns the number of keys so far.
 func (s *splitter) enter(at *token.Position, list bool) int {
 	n := len(s.blocks)
 	for n > 0 {
@@ -143,8 +143,8 @@ func (s *splitter) enter(at *token.Position, list bool) int {
 	return top.keys
 }
 
-// entries returns where the entries of the mapping of a column begin, beginning with the key at begin: one index for
-// every pieceKeys of them, and last the end of the mapping.
+// entries returns cuts through a mapping in a column, from the key at begin on: an index for every pieceKeys entries,
+// and last the end of the mapping.
 func entries(tokens token.Tokens, begin, column int) []int {
 	cuts, keys, flow := []int{begin}, 0, 0
 	for i := begin; i < len(tokens); i++ {
@@ -185,7 +185,7 @@ func beginsLine(tokens token.Tokens, i int) bool {
 	return i == 0 || tokens[i-1].Position.Line < tokens[i].Position.Line
 }
 
-// syntaxAt is the token of an error of the parser, and its text.
+// syntaxAt returns the token and text of a parser's error.
 func syntaxAt(err error) (*token.Token, string) {
 	if e, ok := errors.AsType[*errSyntax](err); ok {
 		return e.at, e.text

@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// FileMode is the permissions of a file.
+// FileMode holds the permissions of a file.
 type FileMode uint32
 
-// ParseFileMode reads permissions in octal, as in "0600", "0o600" or "600".
+// ParseFileMode parses permissions in octal, as in "0600", "0o600" or "600".
 func ParseFileMode(text string) (FileMode, error) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
 	if err != nil || n > 0o777 {
-		return 0, fmt.Errorf("%s is not permissions: write them in octal, from 0000 to 0777, as in 0600", quote(text))
+		return 0, fmt.Errorf("%s is not a file mode: write permissions in octal, from 0000 to 0777, as in 0600", quote(text))
 	}
 	return FileMode(n), nil
 }
 
-// String is the mode in the form of [ParseFileMode].
+// String formats the mode in octal, as in "0600".
 func (m FileMode) String() string { return fmt.Sprintf("%04o", uint32(m)) }
 
-// UnmarshalText does the same as [ParseFileMode].
+// UnmarshalText parses permissions like [ParseFileMode].
 func (m *FileMode) UnmarshalText(text []byte) (err error) {
 	*m, err = ParseFileMode(string(text))
 	return err
 }
 
-// ServicePort is the name or the number of a port.
+// ServicePort is the name or number of a port.
 type ServicePort string
 
-// UnmarshalText reads a name as Kubernetes has them, or a number from 1 to 65535.
+// UnmarshalText parses a name of a Kubernetes port, or a number from 1 to 65535.
 func (p *ServicePort) UnmarshalText(text []byte) error {
 	s := string(text)
 	if _, err := strconv.Atoi(s); err == nil || s == "" {
@@ -45,7 +45,7 @@ func (p *ServicePort) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Number is the port, or 0 if it is a name.
+// Number returns the port number, or 0 for a name.
 func (p ServicePort) Number() uint16 {
 	n, err := strconv.ParseUint(string(p), 10, 16)
 	if err != nil {
@@ -54,13 +54,13 @@ func (p ServicePort) Number() uint16 {
 	return uint16(n)
 }
 
-// String is the name or the number.
+// String returns the name or number.
 func (p ServicePort) String() string { return string(p) }
 
-// Prefix is a network: addresses that begin with the same bits.
+// Prefix is a network in CIDR form.
 type Prefix struct{ netip.Prefix }
 
-// ParsePrefix reads a network, as in "10.0.0.0/8", or an address, which is a network of its own.
+// ParsePrefix parses a network, as in "10.0.0.0/8", or a single address.
 func ParsePrefix(text string) (Prefix, error) {
 	if ip, err := netip.ParseAddr(text); err == nil {
 		return Prefix{netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen())}, nil
@@ -75,28 +75,28 @@ func ParsePrefix(text string) (Prefix, error) {
 	return Prefix{p}, nil
 }
 
-// UnmarshalText does the same as [ParsePrefix].
+// UnmarshalText parses a network like [ParsePrefix].
 func (p *Prefix) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePrefix(string(text))
 	return err
 }
 
-// Equal reports whether both are the same network.
+// Equal reports whether the networks are the same.
 func (p Prefix) Equal(other Prefix) bool { return p == other }
 
 // IP is an IP address.
 type IP struct{ netip.Addr }
 
-// UnmarshalText reads an address of either family. An IPv4 address may be written as an IPv6 one.
+// UnmarshalText parses an IP address. An IPv4-mapped IPv6 address becomes IPv4.
 func (ip *IP) UnmarshalText(text []byte) error {
 	a, err := netip.ParseAddr(string(text))
 	if err != nil {
-		return fmt.Errorf("%s is not an IP address: write an address of this machine, not a name and no port",
+		return fmt.Errorf("%s is not an IP address: write an address of this machine, without a name or port",
 			quote(string(text)))
 	}
 	ip.Addr = a.Unmap()
 	return nil
 }
 
-// Equal reports whether both are the same address.
+// Equal reports whether the addresses are the same.
 func (ip IP) Equal(other IP) bool { return ip == other }

@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// Unusual returns what a valid configuration has that is probably not meant. A text begins with the path of a setting.
+// Unusual returns warnings about valid settings that are probably not meant. Each begins with the path of a setting.
 func (c *Config) Unusual() (all []string) {
 	warn := func(path, format string, args ...any) { all = append(all, path+": "+fmt.Sprintf(format, args...)) }
 	used := map[string]bool{}
@@ -19,10 +19,11 @@ func (c *Config) Unusual() (all []string) {
 	for i := range c.Backends {
 		b, at := &c.Backends[i], fmt.Sprintf("backends[%d]", i)
 		if !used[b.Name] && !c.XDS.Enabled() {
-			warn(at, "no listener and no route has backend: %s", b.Name)
+			warn(at, "unused: no listener or route has backend: %s", b.Name)
 		}
 		if t := b.TotalConnectTimeout; t != 0 && t < b.ConnectTimeout {
-			warn(at+".total_connect_timeout", "%s is less than connect_timeout, %s: the first attempt has all of it, and no "+
+			warn(at+".total_connect_timeout", "%s is less than connect_timeout, %s: the first attempt may use all of it, "+
+				"and no "+
 				"other server is tried", formatDuration(t), formatDuration(b.ConnectTimeout))
 		}
 		if s := &b.Check; s.Interval != 0 && s.Timeout > s.Interval && s.Timeout != defaults.Check.Timeout {
@@ -30,7 +31,7 @@ func (c *Config) Unusual() (all []string) {
 				formatDuration(s.Timeout), formatDuration(s.Interval))
 		}
 		if q := &b.Queue; q.Size == 0 && q.Timeout != defaults.Queue.Timeout {
-			warn(at+".queue.timeout", "it has no effect: with size 0, no connection waits")
+			warn(at+".queue.timeout", "no effect with size 0: no connection waits")
 		}
 	}
 	return all

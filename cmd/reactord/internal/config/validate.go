@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// Problem is something that is wrong with a [Config].
+// Problem is a mistake in a [Config].
 type Problem struct {
 	// Path is the path of the setting, as in "backends[0].servers[1].address".
 	Path string
-	// Setting is the name of the setting, if Text begins with its value; else it is empty.
+	// Setting is the name of the setting if Text begins with its value, and empty otherwise.
 	Setting string
-	// Text says what is wrong and what to write instead, in one line.
+	// Text says what is wrong and what to write instead, as a single line.
 	Text string
-	// Other is the path of another setting that takes part in the problem; it may be empty.
+	// Other is the path of a second setting involved, or empty.
 	Other string
-	// Err is the error of the system behind the problem, or nil. With an error of the system, the setting may be right.
+	// Err is the system's error behind the problem, or nil. With it, the setting itself may be right.
 	Err error
 }
 
-// String says what is wrong, in one line that names the setting.
+// String formats the problem as a single line that names the setting.
 func (p Problem) String() string { return strings.TrimPrefix(p.Setting+" "+p.Text, " ") }
 
-// Validate returns everything that is wrong: first values that break the rule of their setting, then settings that
-// contradict each other.
+// Validate returns every problem: first values that break the rule of their setting, then settings that contradict
+// each other.
 func (c *Config) Validate() []Problem { return c.ValidateAdded(len(c.Listeners), len(c.Backends)) }
 
-// ValidateAdded is Validate for a configuration to which a control plane has added listeners and backends, from these
-// indices on. Their names are what the control plane says, and such a backend may have no servers.
+// ValidateAdded is Validate for a configuration whose listeners and backends from these indices on come from a
+// control plane. Those have names of its choice, and its backends may have no servers.
 func (c *Config) ValidateAdded(listeners, backends int) []Problem {
 	v := validator{ownListeners: listeners, ownBackends: backends}
 	v.section(nil, root, reflect.ValueOf(c).Elem())
@@ -41,10 +41,10 @@ func (c *Config) ValidateAdded(listeners, backends int) []Problem {
 
 type validator struct {
 	problems                  []Problem
-	ownListeners, ownBackends int // of the file
+	ownListeners, ownBackends int // counts of those from the file
 }
 
-// added reports whether a setting is of a listener or a backend that was added.
+// added reports whether a setting belongs to a listener or backend from a control plane.
 func (v *validator) added(at *step) bool {
 	for at.up != nil {
 		at = at.up
@@ -52,17 +52,17 @@ func (v *validator) added(at *step) bool {
 	return at.key == "listeners" && at.index >= v.ownListeners || at.key == "backends" && at.index >= v.ownBackends
 }
 
-// step is a path of settings, from the last to the first. A nil step is the whole configuration.
+// step is a path of settings, linked from the last to the first. A nil step is the whole configuration.
 type step struct {
 	up    *step
 	key   string
 	index int // of an entry of the list key, or -1
 }
 
-// of is the path of a setting below s.
+// of returns the path of a setting below s.
 func (s *step) of(key string) *step { return &step{s, key, -1} }
 
-// nth is the path of an entry of the list at s.
+// nth returns the path of an entry of the list at s.
 func (s *step) nth(i int) *step { return &step{s.up, s.key, i} }
 
 func (s *step) String() string {
@@ -79,7 +79,7 @@ func (s *step) String() string {
 	return s.up.String() + "." + text
 }
 
-// name is the name of the setting in messages.
+// name returns the name of the setting in messages.
 func (s *step) name() string {
 	if s.index >= 0 {
 		return singular(s.key)
@@ -133,7 +133,7 @@ func (v *validator) one(at *step, f *field, x reflect.Value) {
 		v.bounds(at, f, x.Int())
 	case reflect.Uint32:
 		v.bounds(at, f, int64(x.Uint()))
-	default: // every truth value is right; addresses are read as such
+	default: // any boolean is valid, and addresses are parsed
 	}
 }
 
@@ -176,7 +176,7 @@ func (v *validator) bounds(at *step, f *field, n int64) {
 	}
 }
 
-// formatNumber is a number as it is written in the file. t is the type of the setting.
+// formatNumber formats a number as in the file. t is the type of the setting.
 func formatNumber(t reflect.Type, n int64) string {
 	switch element(t) {
 	case reflect.TypeFor[time.Duration]():
@@ -189,7 +189,7 @@ func formatNumber(t reflect.Type, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// formatDuration is a duration without the units that are zero: 10m and not 10m0s.
+// formatDuration formats a duration without zero units: 10m instead of 10m0s.
 func formatDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

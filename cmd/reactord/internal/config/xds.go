@@ -2,85 +2,83 @@ package config
 
 import "time"
 
-// XDS has a control plane tell listeners and backends, beside those of this file, by the delta xDS protocol of Envoy. A
-// name or an address that this file has belongs to the file. See docs/fleet.md.
+// XDS adds listeners and backends from a control plane to those of this file, over Envoy's delta xDS protocol. Where
+// a name or an address is in both, the file wins. See docs/fleet.md.
 type XDS struct {
-	// Servers are the control planes: "http://HOST:PORT", "https://HOST:PORT", or "unix:///PATH". The first one that
-	// answers is used; after a failure, the next one. Empty (default): there is no control plane.
+	// Servers lists the control planes: "http://HOST:PORT", "https://HOST:PORT", or "unix:///PATH". The first one
+	// that answers is used, and after a failure the next one. Empty (default): no control plane.
 	Servers []string
-	// TLS is how https is spoken.
+	// TLS configures TLS for https servers.
 	TLS XDSTLS
-	// Metadata is sent with each stream as HTTP headers.
+	// Metadata lists HTTP headers to send with each stream.
 	Metadata []XDSMetadata
-	// TokenFile is the path of a file with a token, which is sent as "authorization: Bearer TOKEN". It is read again for
-	// each stream. Empty (default): none is sent.
+	// TokenFile is a file with a token to send as "authorization: Bearer TOKEN", read again for each stream. Empty
+	// (default): none.
 	TokenFile string
-	// Node is what the control plane is told about this process. A reload that changes it begins a new stream.
+	// Node describes this process to the control plane. A reload that changes it starts a new stream.
 	Node XDSNode
-	// HoldBack is how long a push waits that would remove everything, or HoldBackPercent of it. What returns meanwhile
-	// was never gone. 0: nothing waits. Default: 5 s.
+	// HoldBack delays a push that would remove everything, or HoldBackPercent of it. Resources that return meanwhile
+	// are never removed. 0: no delay. Default: 5 s.
 	HoldBack time.Duration
-	// HoldBackPercent is the part of listeners, of clusters, or of endpoints whose removal by one push waits for HoldBack.
-	// Default: 100.
+	// HoldBackPercent is the percentage of listeners, of clusters, or of endpoints from which on their removal by one
+	// push is delayed. Default: 100.
 	HoldBackPercent int
-	// LastGood is the path of a file for what the control plane has said last, so that a process that starts while no
-	// control plane answers does the same as the one before. It holds private keys that were sent. Empty (default): there
-	// is none.
+	// LastGood is a file for the last accepted state of the control plane, from which a process starts while no
+	// control plane answers. It contains the private keys that were sent. Empty (default): none.
 	LastGood string
-	// MaxAge is how old that file may be at the start. 0: it may be of any age. Default: 24 h.
+	// MaxAge is the oldest last-good file to start from. 0: any age. Default: 24 h.
 	MaxAge time.Duration
-	// Reconnect is the time between attempts to reach a control plane.
+	// Reconnect configures the delay between attempts to reach a control plane.
 	Reconnect XDSReconnect
-	// Gather is how long a push waits for further ones, so that they become one change. Up to half of it is added at
-	// random, so that a fleet does not act in one moment. Default: 50 ms.
+	// Gather delays a push to combine it with those that follow into one change. Up to half of it is added at random,
+	// so that a fleet does not change all together. Default: 50 ms.
 	Gather time.Duration
-	// InitialFetchTimeout is how long something that was asked for may take to arrive. Then what needs it comes up without
-	// it, unless something that works would be replaced. Until then the process is not ready, and as long as it has
-	// no listener. 0: for ever; listeners of the file wait for 15 s. Default: 15 s.
+	// InitialFetchTimeout limits the wait for a requested resource. After it, whatever needs the resource comes up
+	// without it, unless that would replace something that works. Until then, and while it has no listener, the
+	// process is not ready. 0: no limit; listeners of the file wait 15 s. Default: 15 s.
 	InitialFetchTimeout time.Duration
 }
 
-// Enabled reports whether there is a control plane.
+// Enabled reports whether a control plane is configured.
 func (x *XDS) Enabled() bool { return len(x.Servers) > 0 }
 
-// XDSTLS is how TLS is spoken with control planes. The files are read again for each stream.
+// XDSTLS configures TLS with control planes. The files are read again for each stream.
 type XDSTLS struct {
-	// CA is the path of a file with the certificates of the authorities that control planes are verified by, in PEM. Empty
-	// (default): those of the system.
+	// CA is a file with the certificates of trusted authorities, in PEM. Empty (default): the system's.
 	CA string
-	// Cert is the path of a file with the certificate of this process, in PEM. Empty (default): it has none.
+	// Cert is a file with the client certificate, in PEM. Empty (default): none.
 	Cert string
-	// Key is the path of a file with its private key, not encrypted. Empty (default): it is in the file of Cert.
+	// Key is a file with its private key, not encrypted. Empty (default): the file of Cert.
 	Key string
-	// ServerName is the name in the certificate of control planes. Empty (default): the host of the server.
+	// ServerName is the name to verify in the control plane's certificate. Empty (default): the host of its URL.
 	ServerName string
 }
 
-// XDSMetadata is an HTTP header of each stream.
+// XDSMetadata is an HTTP header to send with each stream.
 type XDSMetadata struct {
 	// Name is the name of the header, such as "x-consul-token".
 	Name string
-	// Value is its value.
+	// Value is the value of the header.
 	Value string
-	// File is the path of a file with its value, which is read again for each stream. It replaces Value.
+	// File is a file with the value, read again for each stream. It replaces Value.
 	File string
 }
 
-// XDSNode is what the control plane is told about this process.
+// XDSNode describes this process to the control plane.
 type XDSNode struct {
-	// ID identifies the process. Empty (default): the name of the host.
+	// ID identifies the process. Empty (default): the host name.
 	ID string
-	// Cluster is the group of processes that get the same configuration. For Envoy Gateway it is "NAMESPACE/GATEWAY".
+	// Cluster is the group of processes that share a configuration. For Envoy Gateway it is "NAMESPACE/GATEWAY".
 	Cluster string
-	// Locality is where the process is.
+	// Locality is the location of the process.
 	Locality XDSLocality
-	// Metadata is further things that control planes want to know.
+	// Metadata lists further values that the control plane expects.
 	Metadata []XDSNodeMetadata
 }
 
-// XDSLocality is where the process is.
+// XDSLocality is the location of the process.
 type XDSLocality struct {
-	// Region is the region, such as "eu-central-1". Empty (default): it is not told.
+	// Region is the region, such as "eu-central-1". Empty (default): not sent.
 	Region string
 	// Zone is the zone of the region, such as "eu-central-1a".
 	Zone string
@@ -88,20 +86,20 @@ type XDSLocality struct {
 	SubZone string
 }
 
-// XDSNodeMetadata is something that a control plane wants to know of the node.
+// XDSNodeMetadata is a value of the node's metadata.
 type XDSNodeMetadata struct {
 	// Name is its name, such as "NAMESPACE".
 	Name string
-	// Value is its value: what is JSON is sent as such, and everything else as text.
+	// Value is its value: JSON is sent as such, and anything else as a string.
 	Value string
 }
 
-// XDSReconnect is the time between attempts to reach a control plane. It is chosen at random between 0 and a limit,
-// which doubles with each failure, and is Min again once a control plane has answered.
+// XDSReconnect configures the delay between attempts to reach a control plane. The delay is random between 0 and a
+// limit, which doubles with each failure and returns to Min once a control plane has answered.
 type XDSReconnect struct {
 	// Min is the first limit. Default: 1 s.
 	Min time.Duration
-	// Max is the last one. Default: 2 min.
+	// Max is the largest limit. Default: 2 min.
 	Max time.Duration
 }
 

@@ -83,7 +83,7 @@ func TestRBAC(t *testing.T) {
 		{"a name and not", policies("ALLOW", anyone, `{"not_id":`+principal(`{"exact":"a"}`)+`}`), "", "cannot be combined"},
 		{"a name or an address", policies("ALLOW", anyone, principal(`{"exact":"a"}`)+`,{"remote_ip":`+tenNet+`}`), "",
 			"a route asks for both or for one"},
-		{"a wrong pattern", policies("ALLOW", anyone, principal(`{"safe_regex":{"regex":"("}}`)), "", "not a regular expression"},
+		{"a wrong pattern", policies("ALLOW", anyone, principal(`{"safe_regex":{"regex":"("}}`)), "", "not an RE2 regular expression"},
 	} {
 		more, match := test.more, ""
 		if text, ok := strings.CutPrefix(more, `,"match":`); ok {

@@ -127,7 +127,7 @@ func TestUpstreamTLS(t *testing.T) {
 		{"email", upstream("", names(typed("EMAIL", `"contains":"@"`))), " TLS.SANs=[email-contains:@] "},
 		{"regex", upstream("", names(typed("URI", `"safe_regex":{"regex":"spiffe://.*"}`))),
 			" TLS.SANs=[uri-regex:spiffe://.*] "},
-		{"a wrong regex", upstream("", names(typed("URI", `"safe_regex":{"regex":"("}`))), "is not a regular expression"},
+		{"a wrong regex", upstream("", names(typed("URI", `"safe_regex":{"regex":"("}`))), "is not an RE2 regular expression"},
 		{"case of URI", upstream("", names(typed("URI", `"exact":"a","ignore_case":true`))), "ignore_case: case counts"},
 		{"another type", upstream("", names(typed("OTHER_NAME", `"exact":"a"`))),
 			"reactord does not compare names of the type OTHER_NAME"},
