@@ -10,21 +10,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
 const (
-	root        = "../.."
-	lineLimit   = 120 // characters; a tab is one
-	commitLimit = 72  // characters
-	fileLimit   = 512 << 10
-
-	// Commits before this moment have longer subjects.
-	commitsSince = "2026-11-22T13:10:30Z"
-	commitsRead  = 30
+	root      = "../.."
+	lineLimit = 120 // characters; a tab is one
+	fileLimit = 512 << 10
 )
 
 // files returns the paths of the repository's files, relative to its root.
@@ -114,16 +108,6 @@ func TestRawStrings(t *testing.T) {
 	got := rawStrings(t, []byte("package p\nvar a = `\nlong\n`\nvar b = \"short\" // `\n"))
 	if len(got) != 3 || !got[2] || !got[3] || !got[4] {
 		t.Errorf("lines %v, want 2 to 4", got)
-	}
-}
-
-func TestCommitSubjects(t *testing.T) {
-	since := "--since=" + commitsSince
-	for _, line := range git(t, "log", "--no-merges", since, "-n", strconv.Itoa(commitsRead), "--format=%h %s") {
-		id, subject, _ := strings.Cut(line, " ")
-		if n := utf8.RuneCountInString(subject); n > commitLimit {
-			t.Errorf("commit %s: the subject has %d characters, want %d at most: %s", id, n, commitLimit, subject)
-		}
 	}
 }
 

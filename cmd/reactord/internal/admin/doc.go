@@ -56,8 +56,28 @@
 //
 // # Files
 //
-// metrics.go is the monitoring. endpoint.go is the table, types.go what is exchanged; routes.go, loops.go and
-// profiles.go are the handlers. web.go is about web configuration files. params.go and body.go read requests,
-// problem.go answers errors. address.go and socket.go are about where it listens, schema.go is the OpenAPI document,
-// client.go the client, access.go where it finds the API. page.go serves the status page.
+//	api.go         API: the server of the admin API
+//	daemon.go      Daemon: what the API needs of the process
+//	endpoint.go    the table of requests
+//	types.go       what is exchanged
+//	routes.go      handlers
+//	loops.go       those of loops
+//	profiles.go    those of profiles
+//	params.go      parameters of requests
+//	body.go        bodies of requests
+//	problem.go     answers errors
+//	page.go        the status page
+//	schema.go      the OpenAPI document
+//	metrics.go     the server of the metrics
+//	probes.go      /livez and /readyz
+//	http.go        what both servers share: bounds on slow and idle clients
+//	address.go     where they listen
+//	socket.go      unix sockets
+//	web.go         web configuration files
+//	reserve.go     keeps a descriptor for the next connection
+//	handover.go    listeners of the process before
+//	unanswered.go  requests without an answer when the server closes
+//	client.go      Client
+//	access.go      where it finds the API, and what it shows
+//	health.go      asks about health
 package admin

@@ -30,17 +30,20 @@
 // # Files
 //
 //	config.go, listener.go, backend.go, tls.go, accesslog.go, xds.go  the settings, their documentation and defaults
-//	rules.go, forms.go what a single value must be; forms of text
-//	contradictions.go  what several settings must be together
-//	validate.go        applies rules
-//	shape.go           the settings as reflection sees them: keys, types, rules
-//	parse.go           from a file to a Config
-//	tokens.go          the parser of package goccy/go-yaml in linear time
-//	decode.go, scalars.go, expand.go, suggest.go  from nodes of YAML to values
-//	place.go, report.go where settings are in the file; errors with their places
-//	print.go, json.go  from settings to YAML and JSON
-//	schema.go, documentation.go, reference.go  what is made from the settings for people and editors
-//	address.go, size.go, types.go  types of settings
+//	rules.go, forms.go        what a single value must be; forms of text
+//	contradictions*.go        what several settings must be together
+//	listening.go, routes.go   the same of listeners and of routes
+//	unusual.go                what is valid, and probably not meant
+//	validate.go               applies rules
+//	shape.go, key.go          the settings as reflection sees them: keys, types, rules
+//	parse.go                  from a file to a Config
+//	tokens.go                 the parser of package goccy/go-yaml in linear time
+//	decode.go, scalars.go, expand.go  from nodes of YAML to values
+//	suggest.go, foreign.go    what a misspelt word means, or a word of another proxy
+//	place.go, report.go       where settings are in the file; errors with their places
+//	print.go, json.go         from settings to YAML and JSON
+//	schema.go, documentation.go, reference.go  for people and editors, generated from the settings
+//	address.go, size.go, types.go, ciphers.go, sans.go  types and values of settings
 //
 // # Threads
 //

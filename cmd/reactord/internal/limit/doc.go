@@ -32,12 +32,13 @@
 //
 // # Files
 //
-//	budget      descriptors, divided among listeners; descriptors.go counts them
-//	admission   the connections of a listener
-//	waiters     who waits for room, and who is woken
-//	rate        buckets of connections
-//	bytes       buckets of bytes
-//	table       what is kept by address, for the next two
-//	prefixes    rates of connections by prefix
-//	clients     buckets of bytes by address
+//	budget.go       divides descriptors among listeners
+//	descriptors.go  counts descriptors
+//	admission.go    the connections of a listener
+//	waiters.go      who waits for room, and who is woken
+//	rate.go         buckets of connections
+//	bytes.go        buckets of bytes
+//	table.go        what is kept by address, for the next two
+//	prefixes.go     rates of connections by prefix
+//	clients.go      buckets of bytes by address
 package limit

@@ -94,5 +94,6 @@
 //	tls       connections with TLS
 //	udp       sessions
 //
-// A worker (worker.go) is what one loop has. Whether there is room, and who waits for it, is decided by package limit.
+// A worker (worker.go) is what one loop has; worker_descriptors.go waits for descriptors. Package limit decides
+// whether there is room, and who waits for it.
 package proxy

@@ -52,6 +52,5 @@
 //	retry.go      the budget of retries
 //	reason.go     why connects fail
 //	counters.go   what is counted
-//	stats.go      counters for metrics
-//	status.go     readings for people
+//	stats.go      readings for metrics and people
 package upstream

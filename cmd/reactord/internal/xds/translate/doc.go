@@ -45,6 +45,7 @@
 //	tcpproxy.go           the filter that passes connections on
 //	udpproxy.go           the same for datagrams
 //	rbac.go               who may connect
+//	rbac_names.go         which names in certificates are allowed
 //	networks.go           sets of networks
 //	connectionlimit.go    how many may
 //	accesslog.go          whether they are logged
