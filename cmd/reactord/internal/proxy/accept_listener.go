@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"errors"
 	"net/netip"
 	"slices"
@@ -172,7 +171,6 @@ func (l *listener) run() {
 		if err != nil {
 			if v == accept {
 				l.giveBack(s)
-				l.admission.Give()
 			}
 			if !errors.Is(err, syscall.EAGAIN) {
 				l.backOff(err)
@@ -184,12 +182,10 @@ func (l *listener) run() {
 			l.reject(fd, v, peer.AddrPort())
 		case !s.admitted(peer.AddrPort().Addr()):
 			l.giveBack(s)
-			l.admission.Give()
 			l.deny(fd, peer)
 		default:
-			if full := l.takeSource(s, peer); full != nil {
+			if full := l.takeSource(s, peer.AddrPort().Addr()); full != nil {
 				l.giveBack(s)
-				l.admission.Give()
 				l.rejectSource(fd, full, peer)
 				break
 			}
@@ -213,13 +209,7 @@ func (l *listener) tryAccept() (fd int, peer reactor.Address, err error) {
 
 // next decides on the next connection, and takes what it needs if it can be accepted.
 func (l *listener) next(s *settings) verdict {
-	now := l.worker.loop.Now()
-	wait := l.worker.proxy.rate.Take(s.processRate, now)
-	if wait == 0 {
-		if wait = l.shared.rate.Take(s.rate, now); wait != 0 {
-			l.worker.proxy.rate.Give(s.processRate)
-		}
-	}
+	wait := l.takeRates(s)
 	switch {
 	case wait != 0 && s.reject:
 		return rejectRate
@@ -227,19 +217,38 @@ func (l *listener) next(s *settings) verdict {
 		l.waitForRate(wait)
 		return later
 	case s.reject && l.admission.Take() != limit.Granted:
-		l.giveBack(s)
+		l.giveRates(s)
 		return rejectLimit
 	case !s.reject && !l.enter():
-		l.giveBack(s)
+		l.giveRates(s)
 		return later
 	}
 	return accept
 }
 
-// giveBack gives back the tokens of a connection that is not accepted.
-func (l *listener) giveBack(s *settings) {
+// takeRates takes a connection out of the buckets of the process and of the listener. If one of them has none, it
+// takes nothing, and returns how long until there is one.
+func (l *listener) takeRates(s *settings) (wait time.Duration) {
+	now := l.worker.loop.Now()
+	wait = l.worker.proxy.rate.Take(s.processRate, now)
+	if wait == 0 {
+		if wait = l.shared.rate.Take(s.rate, now); wait != 0 {
+			l.worker.proxy.rate.Give(s.processRate)
+		}
+	}
+	return wait
+}
+
+// giveRates gives back what takeRates has taken, for a connection that is not accepted.
+func (l *listener) giveRates(s *settings) {
 	l.worker.proxy.rate.Give(s.processRate)
 	l.shared.rate.Give(s.rate)
+}
+
+// giveBack gives back all that was taken for a connection that is not accepted.
+func (l *listener) giveBack(s *settings) {
+	l.giveRates(s)
+	l.admission.Give()
 }
 
 // waitForRate lets connections wait in the kernel's queue until one more may be accepted.
@@ -251,9 +260,9 @@ func (l *listener) waitForRate(d time.Duration) {
 }
 
 // takeSource takes a connection out of the buckets of its source. It returns those that have none, or nil.
-func (l *listener) takeSource(s *settings, peer reactor.Address) *limit.Prefixes {
+func (l *listener) takeSource(s *settings, peer netip.Addr) *limit.Prefixes {
 	for _, buckets := range s.sources {
-		if buckets != nil && !buckets.Take(peer.AddrPort().Addr(), l.worker.loop.Now()) {
+		if buckets != nil && !buckets.Take(peer, l.worker.loop.Now()) {
 			return buckets
 		}
 	}
@@ -299,17 +308,10 @@ func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
 	if most == 0 || w.proxy.refused.Take(limit.NewRate(config.Rate{Connections: most}), w.loop.Now()) != 0 {
 		return
 	}
-	peer = unmapped(peer)
-	now := time.Now()
-	w.line = accesslog.Record{
-		ID: w.nextID(), Network: cmp.Or(l.shared.key.Network, "tcp"), Listener: l.name(), Client: peer, Peer: peer,
-		Accepted: now, Ended: now, Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
-		End: accesslog.End{By: rejections[why], Phase: "accept", Code: "PR", Why: whyRefused[why]},
-	}
-	for i := range w.line.Phases {
-		w.line.Phases[i] = accesslog.NotReached
-	}
-	w.accessLog.Log(&w.line)
+	r := l.line(w.nextID(), 0)
+	r.Client = unmapped(peer)
+	r.Peer, r.End = r.Client, accesslog.End{By: rejections[why], Phase: "accept", Code: "PR", Why: whyRefused[why]}
+	w.accessLog.Log(r)
 }
 
 // deny is reject for a client that is not allowed.

@@ -3,16 +3,13 @@ package proxy
 import (
 	"fmt"
 	"net/netip"
-	"time"
 	"unsafe"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 )
 
 // The sides of a connection. A direction has the number of the side that its bytes come from.
@@ -62,35 +59,26 @@ func (c *conn) advance(to phase) {
 // conn is a proxied connection. It is one allocation that contains the operation states an idle connection needs. It
 // takes what it needs only at times from the pools of its worker.
 type conn struct {
-	listener  *listener
-	lane      *lane            // nil: the backend is not known yet
-	settings  *config.Backend  // of the backend, when it was chosen; nil: likewise
-	to        *upstream.Server // that is tried or connected; nil: none is. The connection has one of its Load
-	id        uint64
-	links     intrusive.Links // among the connections of the worker
+	association
 	sockets   [2]reactor.Socket
 	pipes     [2]pipe
 	timer     reactor.Timer
-	active    int64     // time of the last byte, or of the last change of what the connection waits for
-	checkedAt int64     // time of the last check for idleness
-	dial      *dial     // nil: the backend is not known yet, or the connection has its server
-	opening   *opening  // nil: there was none, or the early bytes were sent
-	early     []byte    // what the client has sent and was not consumed yet; in the opening
-	known     *identity // nil: no more is known of the client than what the kernel tells
-	secure    *secure   // nil: there is no TLS on either side
-	closing   *closeOps // nil: no socket is being closed
-	watch     *watch    // nil: no side has sent EOF
-	log       *record   // nil: the access log does not have the connection
-	began     int64
+	active    int64           // time of the last byte, or of the last change of what the connection waits for
+	checkedAt int64           // time of the last check for idleness
+	dial      *dial           // nil: the backend is not known yet, or the connection has its server
+	opening   *opening        // nil: there was none, or the early bytes were sent
+	known     *identity       // nil: no more is known of the client than what the kernel tells
+	secure    *secure         // nil: there is no TLS on either side
+	closing   *closeOps       // nil: no socket is being closed
+	watch     *watch          // nil: no side has sent EOF
+	log       *record         // nil: the access log does not have the connection
 	peer      *netip.AddrPort // the client's address for logs; nil: connections are not logged
 	acked     uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
 	phase     phase
-	why       end
 	sides     [2]sideState
 	spoke     uint8 // the side of the last byte
 	closes    uint8 // sockets being closed
 	resetWait uint8 // how often the time between two attempts to reset has doubled
-	counted   bool  // the connection has one of the backend's Load
 	kept      bool  // keep-alive is on
 }
 
@@ -102,7 +90,7 @@ func connOf(l *intrusive.Links) *conn {
 // newConn makes a connection. If peer is zero, the kernel is asked for it when it is needed.
 func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	w := l.worker
-	c := &conn{listener: l, id: w.nextID(), began: w.loop.Now()}
+	c := &conn{association: l.associate()}
 	c.sockets[client].Init(w.loop, fd)
 	c.timer.Init(c)
 	c.record(s, peer)
@@ -123,25 +111,13 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 
 // connect begins to connect to a server of a backend. by is the route; nil: there is none.
 func (c *conn) connect(to *upstream.Backend, by *route) {
-	w := c.worker()
 	c.phase = phaseConnecting
-	c.lane = w.lane(to)
-	c.settings = c.lane.settingsFor(by)
+	c.assign(to, by)
 	c.setTimeouts(&c.sockets[client])
-	c.dial = w.dials.Get()
+	c.dial = c.worker().dials.Get()
 	c.dial.conn = c
 	c.dial.begin()
 }
-
-// nextID is an id that no other connection of the process has.
-func (w *worker) nextID() uint64 {
-	w.ids++
-	return w.ids*uint64(len(w.proxy.workers)) + uint64(w.index)
-}
-
-func (c *conn) worker() *worker { return c.listener.worker }
-
-func (c *conn) loop() *reactor.Loop { return c.listener.worker.loop }
 
 // flow begins to carry bytes.
 func (c *conn) flow() {
@@ -242,11 +218,7 @@ func (c *conn) close(why end, reset sideSet) {
 	case c.dial != nil:
 		open = c.dial.abandon()
 	}
-	if entry := c.debug("closing"); entry != nil {
-		entry.Write(c.names(), zap.Stringer("why", why),
-			zap.Duration("after", time.Duration(c.loop().Now()-c.began)),
-			zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
-	}
+	debugEnd(c)
 	if c.secure != nil {
 		c.secure.farewell(open &^ reset)
 	}
@@ -286,38 +258,17 @@ func (c *socketClosed) Env() sender.Env { return sender.EmptyEnv{} }
 
 // release gives back what the closed connection has of its worker, and makes room for another one.
 func (c *conn) release() {
-	w, l := c.worker(), c.listener
+	w := c.worker()
 	w.closings.Put(c.closing)
 	if c.watch != nil {
 		w.watches.Put(c.watch)
 	}
 	c.forgetDial()
 	c.forgetOpening()
-	if c.lane != nil {
-		c.lane.give(c)
-	}
 	if c.log != nil {
 		c.peer = nil
 		w.notes.Put(c.log)
 	}
-	l.stats.closed[c.why].Add(1)
-	l.stats.duration.Observe(w.loop.Now() - c.began)
-	w.forget(c)
-	if w.forFD.length != 0 {
-		w.retryWaiting() // before the listener accepts another connection
-	}
-	l.connClosed()
+	c.association.release(&w.conns)
 	w.stopIfEmpty()
-}
-
-// debug begins a log entry about this connection. It is nil if nothing is logged: check that before making fields,
-// because there may be a great many entries.
-func (c *conn) debug(msg string) *zapcore.CheckedEntry {
-	return c.worker().proxy.log.Check(zap.DebugLevel, msg)
-}
-
-// names are the fields that identify the connection.
-func (c *conn) names() zap.Field {
-	return zap.Dict("connection", zap.Uint64("id", c.id), zap.String("listener", c.listener.name()),
-		zap.String("client", c.clientName()), zap.String("server", c.serverName()))
 }

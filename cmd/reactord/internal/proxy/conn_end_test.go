@@ -234,7 +234,7 @@ var provocations = []provocation{
 	{end: endInternal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
-		_ = p.visit(t.Context(), func(c *conn) bool { c.close(endInternal, bothSides); return true })
+		_ = p.visit(t.Context(), memberLists[0], func(m member) bool { m.reset(endInternal); return true })
 	}, phase: "data"},
 	{end: endKilled, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)

@@ -44,28 +44,21 @@ type Filter struct {
 // Connections lists open connections, those with the largest ids first, and at most limit of them (0: all). The
 // connections behind the last one are those with Filter.Before set to its id. If ctx is done first, it returns its
 // error. It may be called from any goroutine.
-func (p *Proxy) Connections(ctx context.Context, f Filter, limit int) ([]Connection, error) {
-	found := make([][]Connection, len(p.workers)) // each by its own loop, where the newest are first
-	err := p.visit(ctx, func(c *conn) bool {
-		own := &found[c.worker().index]
-		if f.matches(c) {
-			*own = append(*own, c.describe())
-		}
-		return limit == 0 || len(*own) < limit
-	})
-	if err == nil {
-		err = p.visitSessions(ctx, func(x *session) bool {
-			own := &found[x.listener.worker.index]
-			if f.matchesSession(x) {
-				*own = append(*own, x.describe())
+func (p *Proxy) Connections(ctx context.Context, f Filter, limit int) (all []Connection, err error) {
+	for _, members := range memberLists {
+		found := make([][]Connection, len(p.workers)) // each by its own loop, where the newest are first
+		err := p.visit(ctx, members, func(m member) bool {
+			own := &found[m.common().worker().index]
+			if f.matches(m) {
+				*own = append(*own, describe(m))
 			}
-			return limit == 0 || len(*own) < 2*limit
+			return limit == 0 || len(*own) < limit
 		})
+		if err != nil {
+			return nil, err
+		}
+		all = slices.Concat(all, slices.Concat(found...))
 	}
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Concat(found...)
 	slices.SortFunc(all, func(a, b Connection) int { return cmp.Compare(b.ID, a.ID) })
 	if limit > 0 && len(all) > limit {
 		all = all[:limit]
@@ -76,28 +69,21 @@ func (p *Proxy) Connections(ctx context.Context, f Filter, limit int) ([]Connect
 // CloseConnections resets open connections, and returns how many. If ctx is done first, it returns its error; some are
 // closed then. It may be called from any goroutine.
 func (p *Proxy) CloseConnections(ctx context.Context, f Filter) (n int, err error) {
-	counts := make([]int, len(p.workers))
-	err = p.visit(ctx, func(c *conn) bool {
-		if c.phase != phaseClosed && f.matches(c) {
-			counts[c.worker().index]++
-			c.close(endAdmin, bothSides)
-		}
-		return true
-	})
-	if err == nil {
-		err = p.visitSessions(ctx, func(x *session) bool {
-			if f.matchesSession(x) {
-				counts[x.listener.worker.index]++
-				x.close(endAdmin)
+	for _, members := range memberLists {
+		counts := make([]int, len(p.workers))
+		err := p.visit(ctx, members, func(m member) bool {
+			if f.matches(m) {
+				counts[m.common().worker().index]++
+				m.reset(endAdmin)
 			}
 			return true
 		})
-	}
-	if err != nil {
-		return 0, err
-	}
-	for _, k := range counts {
-		n += k
+		if err != nil {
+			return 0, err
+		}
+		for _, k := range counts {
+			n += k
+		}
 	}
 	return n, nil
 }
@@ -114,92 +100,58 @@ func (p *Proxy) serverDown(s *upstream.Server) {
 func (p *Proxy) closeServer(s *upstream.Server) {
 	p.walkAll(connsOf, func(l *intrusive.Links) bool {
 		if c := connOf(l); c.to == s && (c.phase == phaseFlowing || c.phase == phaseDraining) {
-			c.close(endServerDown, bothSides)
+			c.reset(endServerDown)
 		}
 		return true
 	}, func() {})
 	p.walkAll(sessionsOf, func(l *intrusive.Links) bool {
 		if x := sessionOf(l); x.to == s {
-			x.close(endServerDown)
+			x.reset(endServerDown)
 		}
 		return true
 	}, func() {})
 }
 
-// matches reports whether the filter means c.
-func (f *Filter) matches(c *conn) bool {
+// matches reports whether the filter means m.
+func (f *Filter) matches(m member) bool {
+	a := m.common()
 	switch {
-	case c.phase == phaseClosed,
-		f.ID != 0 && f.ID != c.id,
-		f.Before != 0 && f.Before <= c.id,
-		f.Listener != "" && f.Listener != c.listener.name(),
-		f.Backend != "" && f.Backend != c.backendName(),
-		f.Server != "" && f.Server != c.serverName(),
-		f.Address.IsValid() && f.Address != c.serverAddr(),
-		f.OlderThan > 0 && c.age() <= f.OlderThan,
-		f.IdleFor > 0 && c.idleFor() <= f.IdleFor:
-		return false
-	case f.Client.IsValid():
-		return f.Client.Contains(c.clientAddr().Addr())
-	}
-	return true
-}
-
-// matchesSession reports whether the filter means x.
-func (f *Filter) matchesSession(x *session) bool {
-	switch {
-	case x.Over(),
-		f.ID != 0 && f.ID != x.id,
-		f.Before != 0 && f.Before <= x.id,
-		f.Listener != "" && f.Listener != x.listener.name(),
-		f.Backend != "" && f.Backend != x.lane.backend.Name,
-		f.Server != "" && f.Server != x.to.Name(),
-		f.Address.IsValid() && f.Address != x.to.Address,
-		f.OlderThan > 0 && x.age() <= f.OlderThan,
-		f.IdleFor > 0 && x.idleFor() <= f.IdleFor,
-		f.Client.IsValid() && !f.Client.Contains(x.client.Addr()):
+	case m.over(),
+		f.ID != 0 && f.ID != a.id,
+		f.Before != 0 && f.Before <= a.id,
+		f.Listener != "" && f.Listener != a.listener.name(),
+		f.Backend != "" && f.Backend != a.backendName(),
+		f.Server != "" && f.Server != a.serverName(),
+		f.Address.IsValid() && f.Address != a.serverAddr(),
+		f.OlderThan > 0 && a.age() <= f.OlderThan,
+		f.IdleFor > 0 && m.idleFor() <= f.IdleFor,
+		f.Client.IsValid() && !f.Client.Contains(m.clientAddr().Addr()): // it may be a system call
 		return false
 	}
 	return true
 }
 
-func (c *conn) describe() Connection {
+func describe(m member) Connection {
+	a, bytes := m.common(), m.moved()
 	return Connection{
-		ID: c.id, Listener: c.listener.name(), Backend: c.backendName(), Server: c.serverName(),
-		Address: c.serverAddr(), Client: c.clientAddr(), ClientName: c.clientName(), Age: c.age(), Idle: c.idleFor(),
-		FromClient: c.pipes[client].bytes, FromServer: c.pipes[server].bytes, Phase: c.phaseName(),
+		ID: a.id, Listener: a.listener.name(), Backend: a.backendName(), Server: a.serverName(), Address: a.serverAddr(),
+		Client: m.clientAddr(), ClientName: m.clientName(), Age: a.age(), Idle: m.idleFor(), Phase: m.phaseName(),
+		FromClient: bytes[client], FromServer: bytes[server],
 	}
 }
 
-func (c *conn) age() time.Duration { return time.Duration(c.loop().Now() - c.began) }
+func (c *conn) over() bool { return c.phase == phaseClosed }
 
-// idleFor is the time since the last byte.
+func (c *conn) reset(why end) { c.close(why, bothSides) }
+
+func (c *conn) moved() [2]uint64 { return [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes} }
+
+// idleFor returns the time since the last byte.
 func (c *conn) idleFor() time.Duration {
 	if c.phase <= phaseConnecting {
 		return c.age()
 	}
 	return time.Duration(c.time() - c.active)
-}
-
-func (c *conn) backendName() string {
-	if c.lane == nil {
-		return ""
-	}
-	return c.lane.backend.Name
-}
-
-func (c *conn) serverName() string {
-	if c.to == nil {
-		return ""
-	}
-	return c.to.Name()
-}
-
-func (c *conn) serverAddr() netip.AddrPort {
-	if c.to == nil {
-		return netip.AddrPort{}
-	}
-	return c.to.Address
 }
 
 // phaseName is the phase for people, and for [Connection].
@@ -219,23 +171,26 @@ func (c *conn) phaseName() string {
 	return "last_data"
 }
 
-// visit calls f for the connections of all workers, on their loops, until f returns false. It returns when that is done
-// or, with its error, when ctx is done.
-func (p *Proxy) visit(ctx context.Context, f func(*conn) bool) error {
-	return p.visitAll(ctx, connsOf, func(l *intrusive.Links) bool { return f(connOf(l)) })
+// memberList is one of the lists of a worker, and what its links belong to.
+type memberList struct {
+	list func(*worker) *intrusive.List
+	of   func(*intrusive.Links) member
 }
 
-// visitSessions is visit for UDP sessions.
-func (p *Proxy) visitSessions(ctx context.Context, f func(*session) bool) error {
-	return p.visitAll(ctx, sessionsOf, func(l *intrusive.Links) bool { return f(sessionOf(l)) })
+var memberLists = []memberList{
+	{connsOf, func(l *intrusive.Links) member { return connOf(l) }},
+	{sessionsOf, func(l *intrusive.Links) member { return sessionOf(l) }},
 }
 
 func connsOf(w *worker) *intrusive.List    { return &w.conns }
 func sessionsOf(w *worker) *intrusive.List { return &w.sessions }
 
-func (p *Proxy) visitAll(ctx context.Context, list func(*worker) *intrusive.List, f func(*intrusive.Links) bool) error {
+// visit calls f for the members of a list of all workers, on their loops, until f returns false. It returns when that
+// is done or, with its error, when ctx is done.
+func (p *Proxy) visit(ctx context.Context, of memberList, f func(member) bool) error {
 	done := make(chan struct{}, len(p.workers))
-	p.walkAll(list, func(l *intrusive.Links) bool { return ctx.Err() == nil && f(l) }, func() { done <- struct{}{} })
+	p.walkAll(of.list, func(l *intrusive.Links) bool { return ctx.Err() == nil && f(of.of(l)) },
+		func() { done <- struct{}{} })
 	for range p.workers {
 		select {
 		case <-done:
@@ -311,10 +266,8 @@ func (k *walk) end() {
 	k.done()
 }
 
-// forget takes a connection out of the worker's. Walks that would visit it next visit the one behind it.
-func (w *worker) forget(c *conn) { w.forgetLinks(&c.links, &w.conns) }
-
-func (w *worker) forgetLinks(l *intrusive.Links, list *intrusive.List) {
+// forget takes a member out of its list. Walks that would visit it next visit the one behind it.
+func (w *worker) forget(l *intrusive.Links, list *intrusive.List) {
 	for _, k := range w.walks {
 		if k.next == l {
 			k.next = l.Next()

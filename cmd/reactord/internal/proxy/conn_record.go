@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"net/netip"
 	"time"
 
@@ -122,12 +121,12 @@ func (c *conn) logEnd() {
 	if c.log == nil || w.accessLog == nil || c.empty() && w.accessLog.Settings().SkipEmpty {
 		return
 	}
-	c.line(&w.line)
-	w.line.End = c.why.logged(c.phaseName())
+	r := c.line()
+	r.End = c.why.logged(c.phaseName())
 	if c.awaitsServer() {
-		w.line.End.Code = awaitsServer
+		r.End.Code = awaitsServer
 	}
-	w.accessLog.Log(&w.line)
+	w.accessLog.Log(r)
 }
 
 // awaitsServer reports whether the connection has ended because the server was silent, as HAProxy tells it: the client
@@ -156,9 +155,9 @@ func (c *conn) logInterim() {
 	if every := w.accessLog.Settings().Interim; every > 0 {
 		c.log.due = now + int64(every)
 	}
-	c.line(&w.line)
-	w.line.Interim, w.line.End = true, stillOpen(c.phaseName())
-	w.accessLog.Log(&w.line)
+	r := c.line()
+	r.Interim, r.End = true, stillOpen(c.phaseName())
+	w.accessLog.Log(r)
 }
 
 // empty reports whether the client has ended the connection without a byte.
@@ -168,24 +167,13 @@ func (c *conn) empty() bool {
 	return byClient && c.pipes[client].bytes == 0 && c.pipes[server].bytes == 0
 }
 
-// line fills a line with what is known of the connection now.
-func (c *conn) line(out *accesslog.Record) {
-	r, l, w := c.log, c.listener, c.worker()
-	now, total := time.Now(), time.Duration(w.loop.Now()-c.began)
-	*out = accesslog.Record{
-		ID: c.id, Network: cmp.Or(l.shared.key.Network, "tcp"), Listener: l.name(), Client: c.clientAddr(), Peer: r.peer,
-		Accepted: now.Add(-total), Ended: now, Phases: r.phases, Total: total,
-		Bytes: [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes},
-		Err:   r.err, TLSCause: r.cause, Attempts: int(r.attempts), Retries: int(r.retries), QueuedPos: int(r.position),
-		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
-	}
-	if c.lane != nil {
-		out.Backend, out.BackendConnections = c.lane.backend.Name, c.lane.backend.Load.N()
-	}
-	if c.to != nil {
-		out.Server, out.ServerAddress, out.ServerConnections = c.to.Name(), c.to.Address, c.to.Load.N()
-	}
-	if w.accessLog.Wants("local") {
+// line begins a line of the access log, with what is known of the connection now.
+func (c *conn) line() *accesslog.Record {
+	out, r := c.association.line(), c.log
+	out.Client, out.Peer, out.Bytes, out.Phases = c.clientAddr(), r.peer, c.moved(), r.phases
+	out.Err, out.TLSCause = r.err, r.cause
+	out.Attempts, out.Retries, out.QueuedPos = int(r.attempts), int(r.retries), int(r.position)
+	if c.worker().accessLog.Wants("local") {
 		out.Local = c.localAddr()
 	}
 	if k := c.known; k != nil {
@@ -195,6 +183,7 @@ func (c *conn) line(out *accesslog.Record) {
 			out.ClientCN = k.TLS.name
 		}
 	}
+	return out
 }
 
 // localAddr is the address that the client has connected to.

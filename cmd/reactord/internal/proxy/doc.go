@@ -89,11 +89,12 @@
 //	plan      puts a plan in force
 //	accept    sockets of listeners, and accepting
 //	setup     from an accepted connection to one with a server
-//	conn      a connection: its phases, its identity, its record, its end
+//	conn      a connection: its phases, its identity, its record, its end; lists of connections and sessions
 //	flow      bytes between the two sides: pipes, splicing, resets, timeouts
 //	tls       connections with TLS
 //	udp       sessions
 //
-// A worker (worker.go) is what one loop has; worker_descriptors.go waits for descriptors. Package limit decides
-// whether there is room, and who waits for it.
+// A worker (worker.go) is what one loop has; worker_descriptors.go waits for descriptors. An association
+// (association.go) is what connections and sessions have in common. Package limit decides whether there is room, and
+// who waits for it.
 package proxy

@@ -64,7 +64,7 @@ func (d *dial) begin() {
 		d.proceed()
 		return
 	}
-	if err := c.lane.take(c, &d.request); err != nil {
+	if err := c.take(&d.request); err != nil {
 		if errors.Is(err, balance.ErrFull) {
 			d.proceed()
 		} else {
@@ -156,7 +156,7 @@ func (d *dial) failed(err error) {
 		d.blame(err)
 	} // else there was little time left for it
 	if entry := c.debug("cannot connect"); entry != nil {
-		entry.Write(c.names(), zap.Error(err))
+		entry.Write(names(c), zap.Error(err))
 	}
 }
 
@@ -180,7 +180,7 @@ func (d *dial) done() {
 		c.passedEarly()
 	}
 	if c.flow(); c.secure != nil {
-		c.encrypt(server, c.early)
+		c.encrypt(server, c.early())
 		c.encrypt(client, rest)
 		c.forgetOpening()
 	}
@@ -356,7 +356,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 	}
 	c.to.Retried()
 	c.log.retried()
-	c.lane.giveServer(c)
+	c.giveServer()
 	return nil
 }
 
@@ -421,7 +421,7 @@ func (d *dial) choose(t *task.T) error {
 	}
 	err := balance.ErrFull
 	if c.counted || c.lane.line.length == 0 { // a retry was in the line before
-		err = c.lane.take(c, &d.request)
+		err = c.take(&d.request)
 	}
 	if errors.Is(err, balance.ErrFull) {
 		err = d.queue(t)
@@ -439,13 +439,13 @@ func (d *dial) choose(t *task.T) error {
 func (d *dial) queue(t *task.T) error {
 	c := d.conn
 	l, q := c.lane, c.lane.queue
-	l.drop(c)
+	c.drop()
 	l.room.Join()
-	if l.line.length == 0 { // room may have been given back before join
-		if err := l.take(c, &d.request); !errors.Is(err, balance.ErrFull) {
+	if l.line.length == 0 { // room may have been given back before Join
+		if err := c.take(&d.request); !errors.Is(err, balance.ErrFull) {
 			return err
 		}
-		l.drop(c)
+		c.drop()
 	}
 	if !q.enter(c.settings.Queue.Size) {
 		q.refused.Add(1)
@@ -530,16 +530,12 @@ func (d *dial) fail(why end, err error) error {
 func (d *dial) gotNone(why end, err error) {
 	c := d.conn
 	if entry := c.debug("the connection has got no server"); entry != nil {
-		entry.Write(c.names(), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+		entry.Write(names(c), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
 	}
 	if why == endQueueClientReset || why == endConnectClientReset || why == endServerTLSClient {
 		return
 	}
-	c.lane.queue.noServer.Add(1)
-	if c.lane.queue.logged.due(c.loop().Now()) {
-		c.worker().proxy.log.Warn("connections get no server", zap.String("backend", c.lane.backend.Name),
-			zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
-	}
+	c.logNoServer(why, err)
 }
 
 // errNoServer is what fail returns.

@@ -109,7 +109,7 @@ func (d *dial) first() []byte {
 	c := d.conn
 	var early []byte
 	if c.secure == nil && !d.shakes() {
-		early = c.early
+		early = c.early()
 	}
 	version := 0
 	switch c.settings.ProxyProtocol.Version {
@@ -270,7 +270,7 @@ func (d *dial) shake(t *task.T) error {
 	if c.secure != nil {
 		return nil
 	}
-	return d.say(t, server, c.early)
+	return d.say(t, server, c.early())
 }
 
 // converse asks the server for TLS, or takes the greeting from it that the client has got from the listener. What the

@@ -13,7 +13,6 @@ import (
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/sender/task"
-	"go.uber.org/zap"
 )
 
 // stage is how far an opening has come. It only advances. What the listener does not ask for is skipped.
@@ -34,7 +33,7 @@ const (
 )
 
 // opening is what a connection needs until its backend is known, if its listener has to learn something from the client
-// first. As little is received as is needed, and what was not consumed is in conn.early.
+// first. As little is received as is needed.
 //
 // What only has to be received is received by an operation whose receiver is the opening. When the client has to be
 // answered, in a STARTTLS preamble or a TLS handshake, a task does the rest:
@@ -51,7 +50,8 @@ type opening struct {
 	by       *route            // nil: it is not known yet, or there is none
 	to       *upstream.Backend // nil: it is not known yet
 	ends     *ending           // of TLS with the client; nil: it does not end here, or is not known yet
-	bytes    []byte            // what was received; its end is conn.early
+	bytes    []byte            // what was received
+	early    []byte            // the end of bytes, which was not consumed
 	stage    stage
 	speaks   transports // 0: the first bytes were not looked at
 }
@@ -185,18 +185,17 @@ func (o *opening) took(lease reactor.Lease) error {
 	if n == 0 {
 		return &refusal{endOpeningClient, errGone}
 	}
-	c := o.conn
 	o.bytes = append(o.bytes, lease.Bytes()...)
 	lease.Release()
-	c.early = o.bytes[len(o.bytes)-len(c.early)-n:]
-	c.pipes[client].skipped += uint32(n)
+	o.early = o.bytes[len(o.bytes)-len(o.early)-n:]
+	o.conn.pipes[client].skipped += uint32(n)
 	return nil
 }
 
 // header consumes the PROXY header.
 func (o *opening) header() error {
 	c := o.conn
-	h, n, err := proxyproto.Parse(c.early)
+	h, n, err := proxyproto.Parse(o.early)
 	switch {
 	case errors.Is(err, proxyproto.ErrIncomplete):
 		return errMore
@@ -210,7 +209,7 @@ func (o *opening) header() error {
 		id.Source, id.Destination = h.Source, h.Destination
 		id.TLVs = append([]byte(nil), h.TLVs...)
 	}
-	c.early = c.early[n:]
+	o.early = o.early[n:]
 	return o.checkClient()
 }
 
@@ -238,7 +237,7 @@ func (o *opening) hello() error {
 	if !s.router.hello {
 		return nil
 	}
-	h, err := clienthello.ParseUpTo(c.early, int(s.MaxClientHello))
+	h, err := clienthello.ParseUpTo(o.early, int(s.MaxClientHello))
 	switch {
 	case errors.Is(err, clienthello.ErrIncomplete):
 		return errMore
@@ -293,7 +292,7 @@ func (o *opening) proceed() {
 		c.log.opened(c.loop().Now())
 	}
 	o.stage = stageRouted
-	if len(c.early) == 0 {
+	if len(o.early) == 0 {
 		c.forgetOpening()
 	}
 	c.connect(to, by)
@@ -311,9 +310,8 @@ func (o *opening) refuse(err error) {
 	default:
 		c.log.failed(err)
 	}
-	if l := c.listener; why != endOpeningClient && l.stats.logged.due(c.loop().Now()) {
-		c.worker().proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
-			zap.Stringer("client", c.clientAddr()), zap.Stringer("why", why), zap.Error(err))
+	if why != endOpeningClient {
+		c.listener.warnRefused(c.clientAddr, why, err)
 	}
 	c.close(why, why.told())
 }
@@ -408,7 +406,7 @@ func (o *opening) handshake(t *task.T) error {
 	o.stage = stageHandshake
 	o.limit(o.ends.settings.HandshakeTimeout)
 	c.log.opened(c.loop().Now())
-	c.pipes[client].skipped -= uint32(len(c.early)) // secure counts them
+	c.pipes[client].skipped -= uint32(len(o.early)) // secure counts them
 	err := c.terminate(t)
 	c.log.clientTLSDone(c.loop().Now())
 	return handshakeFailed(err)
@@ -419,8 +417,8 @@ func (o *opening) preamble(t *task.T) error {
 	c := o.conn
 	d := starttls.NewServer(o.settings.StartTLS)
 	for {
-		used, out, done, err := d.Step(c.early)
-		c.early = c.early[used:]
+		used, out, done, err := d.Step(o.early)
+		o.early = o.early[used:]
 		if len(out) != 0 {
 			if _, err := task.Await(t, in(c.sockets[client].SendAll(out), &o.task.send)); err != nil {
 				return goneOr(err)
@@ -508,10 +506,18 @@ func (k *openingTask) ended(err error) {
 	}
 }
 
+// early returns what the client has sent and was not consumed.
+func (c *conn) early() []byte {
+	if c.opening == nil {
+		return nil
+	}
+	return c.opening.early
+}
+
 // passedEarly counts the early bytes, which a server has taken, as bytes of the client.
 func (c *conn) passedEarly() {
 	if c.opening != nil {
-		c.passed(client, len(c.early))
+		c.passed(client, len(c.opening.early))
 		c.forgetOpening()
 	}
 }
@@ -530,7 +536,7 @@ func (c *conn) forgetOpening() {
 	if o == nil {
 		return
 	}
-	c.opening, c.early = nil, nil
+	c.opening = nil
 	*o = opening{bytes: kept(o.bytes)}
 	c.worker().openings.Keep(o)
 }

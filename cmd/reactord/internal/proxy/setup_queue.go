@@ -164,43 +164,6 @@ func (w *worker) followLanes(backends map[string]*upstream.Backend) {
 	}
 }
 
-// take takes room for a connection: in the backend, unless it has that already, and at a server. The error matches
-// balance.ErrFull if there may be room later.
-func (l *lane) take(c *conn, r *balance.Request) error {
-	if !c.counted {
-		if !l.backend.Load.Take() {
-			return balance.ErrFull
-		}
-		c.counted = true
-	}
-	g := l.backend.Group()
-	i, err := l.picker.Pick(g.Group, r)
-	if err != nil {
-		return err
-	}
-	c.to = g.Servers[i]
-	return nil
-}
-
-// giveServer gives back the room at the server.
-func (l *lane) giveServer(c *conn) {
-	if c.to != nil {
-		c.to.Load.Give()
-		c.to = nil
-		l.queue.rooms.Wake()
-	}
-}
-
-// give gives back all that take has taken.
-func (l *lane) give(c *conn) {
-	l.giveServer(c)
-	if c.counted {
-		c.counted = false
-		l.backend.Load.Give()
-		l.queue.rooms.Wake()
-	}
-}
-
 // enter takes one of so many places of the queue, if one is free.
 func (q *queue) enter(size int) bool {
 	for {
@@ -235,26 +198,17 @@ func (l *lane) resume() {
 	for joined := false; l.line.length != 0; {
 		p := l.line.first()
 		c := p.conn
-		err := l.take(c, &c.dial.request)
+		err := c.take(&c.dial.request)
 		if !errors.Is(err, balance.ErrFull) {
 			p.leave(err)
 			continue
 		}
-		l.drop(c)
+		c.drop()
 		if joined {
 			return
 		}
 		l.room.Join()
 		joined = true
-	}
-}
-
-// drop gives back the backend's room of a connection for which no server has room, so that another connection of the
-// backend can have it. No other connection is woken: there is no room for it either.
-func (l *lane) drop(c *conn) {
-	if c.counted {
-		c.counted = false
-		l.backend.Load.Give()
 	}
 }
 

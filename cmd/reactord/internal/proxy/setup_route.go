@@ -146,6 +146,14 @@ func (r *route) allowed(ip netip.Addr) bool {
 	return (r.allow == nil || r.allow.Contains(ip)) && (r.deny == nil || !r.deny.Contains(ip))
 }
 
+// nameOf returns the route's name, or "" for none.
+func (r *route) nameOf() string {
+	if r == nil {
+		return ""
+	}
+	return r.name
+}
+
 // find is the index of the first route that matches; the number of routes: none does.
 func (r *router) find(a *asked) int {
 	first := r.first(r.any, a, len(r.routes))
@@ -198,6 +206,7 @@ type asked struct {
 	c                   *conn      // nil: a UDP session, whose addresses are known
 	speaks              transports // 0: it is not known
 	source, destination netip.AddrPort
+	by                  *route // of a UDP session
 }
 
 func (a *asked) from() netip.AddrPort {

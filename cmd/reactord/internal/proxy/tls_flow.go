@@ -289,7 +289,7 @@ func (c *conn) tlsFailed(why end, err error) {
 		return
 	}
 	if entry := c.debug("TLS has failed"); entry != nil {
-		entry.Write(c.names(), zap.Stringer("why", why), zap.Error(err))
+		entry.Write(names(c), zap.Stringer("why", why), zap.Error(err))
 	}
 	c.why = why
 	c.log.failedTLS(err)

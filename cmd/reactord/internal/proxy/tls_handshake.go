@@ -55,13 +55,13 @@ func (h *handshake) allow(p []byte) ([]byte, error) {
 	return nil, errLongHandshake
 }
 
-// terminate does the handshake with the client, whose first bytes may be in c.early. It takes them, and notes in
+// terminate does the handshake with the client, whose first bytes may be in the opening. It takes them, and notes in
 // c.known what it has learned. It fails with the error of crypto/tls, or of the socket, or with
 // os.ErrDeadlineExceeded. Then the client was sent the alert. A client that ends or resets the connection before its
 // first byte has not begun a handshake: that is a refusal, and not counted.
 func (c *conn) terminate(t *task.T) error {
 	s, ends := c.secured(client), c.opening.ends
-	s.early, c.early = bytes.Clone(c.early), nil
+	s.early, c.opening.early = bytes.Clone(c.opening.early), nil
 	s.received = uint64(len(s.early))
 	hello := int(c.opening.settings.MaxClientHello)
 	s.shake = &handshake{left: hello, rest: hello + maxClientHandshake}

@@ -495,7 +495,8 @@ func TestTLSFinishedIsAcknowledged(t *testing.T) {
 		var quick []int
 		waitFor(t, "the connection is there", func() bool {
 			quick = nil
-			err := s.p.visit(t.Context(), func(c *conn) bool {
+			err := s.p.visit(t.Context(), memberLists[0], func(m member) bool {
+				c := m.(*conn)
 				if v, err := unix.GetsockoptInt(c.sockets[client].Fd(), unix.IPPROTO_TCP, unix.TCP_QUICKACK); err == nil {
 					quick = append(quick, v)
 				}

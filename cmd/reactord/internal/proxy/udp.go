@@ -89,30 +89,22 @@ func (o *udpOwner) Admit(from, local netip.AddrPort) *udp.Session {
 
 // admitUDP decides on a session, and takes what it needs if there is room.
 func (l *listener) admitUDP(s *settings, from netip.AddrPort) verdict {
-	now := l.worker.loop.Now()
 	switch {
 	case l.worker.state >= workerDraining:
 		return rejectDraining
 	case !s.allowed(from.Addr()):
 		return rejectDenied
-	case l.worker.proxy.rate.Take(s.processRate, now) != 0:
-		return rejectRate
-	case l.shared.rate.Take(s.rate, now) != 0:
-		l.worker.proxy.rate.Give(s.processRate)
+	case l.takeRates(s) != 0:
 		return rejectRate
 	case s.MaxConnections == 0 && !l.leavesPorts():
-		l.giveBack(s)
+		l.giveRates(s)
 		return rejectPorts
 	case l.admission.Take() != limit.Granted:
-		l.giveBack(s)
+		l.giveRates(s)
 		return rejectLimit
-	}
-	for _, buckets := range s.sources {
-		if buckets != nil && !buckets.Take(from.Addr(), now) {
-			l.giveBack(s)
-			l.admission.Give()
-			return rejectSource
-		}
+	case l.takeSource(s, from.Addr()) != nil:
+		l.giveBack(s)
+		return rejectSource
 	}
 	return accept
 }

@@ -8,34 +8,24 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
-	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/cmd/reactord/internal/udp"
-	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
 
-// session is what the proxy keeps of a UDP session, which is a connection to everything that counts, limits and lists
-// them. It has a server from the beginning: sessions do not wait in queues.
+// session is a UDP session as an association. It has a server from the beginning: sessions do not wait in queues.
 type session struct {
 	udp.Session
-	listener *listener
-	lane     *lane
-	settings *config.Backend
-	to       *upstream.Server // the session has one of its Load, and one of the backend's
-	from     *source          // the local address; nil: the kernel chooses
-	id       uint64
-	links    intrusive.Links // among the sessions of the worker
+	association
+	from     *source // the local address; nil: the kernel chooses
 	client   netip.AddrPort
 	local    netip.AddrPort // that the client has asked
 	route    string         // "": none has matched
-	began    int64
-	answered int64 // when the server's first datagram came; 0: none has
-	err      error // why the server did not take datagrams
-	why      end   // if the owner has ended it
-	logged   bool  // there is a line in the access log at the end
+	answered int64          // when the server's first datagram came; 0: none has
+	err      error          // why the server did not take datagrams
+	logged   bool           // there is a line in the access log at the end
 }
 
 func sessionOf(l *intrusive.Links) *session {
@@ -44,39 +34,35 @@ func sessionOf(l *intrusive.Links) *session {
 
 // beginSession makes a session for which room was taken; nil: there is no server for it.
 func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Session {
-	w := l.worker
-	now := w.loop.Now()
+	w, a := l.worker, l.associate()
 	l.stats.accepted.Add(1)
-	none := accesslog.Record{Client: unmapped(from), Local: unmapped(local)}
-	backend, by := s.router.fallback, s.router.route(&asked{source: none.Client, destination: none.Local})
-	if by != nil {
-		backend, none.Route = by.to.draw(&w.random), by.name
+	q := asked{source: unmapped(from), destination: unmapped(local)}
+	to := s.router.fallback
+	if q.by = s.router.route(&q); q.by != nil {
+		to = q.by.to.draw(&w.random)
 	}
 	switch {
-	case by != nil && !by.allowed(none.Client.Addr()):
-		return l.noSession(s, none, endDenied, errRouteDenied)
-	case backend == nil:
-		return l.noSession(s, none, endNoRoute, errNoRoute)
+	case q.by != nil && !q.by.allowed(q.source.Addr()):
+		return a.refuseSession(s, &q, endDenied, errRouteDenied)
+	case to == nil:
+		return a.refuseSession(s, &q, endNoRoute, errNoRoute)
 	}
-	lane := w.lane(backend)
-	lane.backend.Began(now)
-	none.Backend, none.BackendConnections = backend.Name, backend.Load.N()
-	to, err := lane.takeServer(&balance.Request{Source: from.Addr().Unmap()})
-	switch {
-	case errors.Is(err, balance.ErrFull):
-		return lane.noServer(l, s, none, endQueueFull)
-	case err != nil:
-		return lane.noServer(l, s, none, endNoneAvailable)
+	a.assign(to, q.by)
+	a.lane.backend.Began(a.began)
+	if err := a.take(&balance.Request{Source: q.source.Addr()}); err != nil {
+		why := endNoneAvailable
+		if errors.Is(err, balance.ErrFull) {
+			why = endQueueFull
+		}
+		a.logNoServer(why, nil)
+		return a.refuseSession(s, &q, why, nil)
 	}
-	x := &session{
-		listener: l, lane: lane, settings: lane.settingsFor(by), to: to, id: w.nextID(), client: unmapped(from), began: now,
-		local: unmapped(local), route: none.Route, logged: s.AccessLog,
-	}
+	x := &session{association: a, client: q.source, local: q.destination, route: q.by.nameOf(), logged: s.AccessLog}
 	var ends int64
 	if x.settings.Lifetime > 0 {
-		ends = lifeEnds(now, x.id, x.settings)
+		ends = lifeEnds(x.began, x.id, x.settings)
 	}
-	x.Init(x, s.udp, to.Address, x.header(local), ends)
+	x.Init(x, s.udp, x.to.Address, x.header(), ends)
 	l.stats.current.Add(1)
 	w.open.Add(1)
 	w.proxy.sessions.Add(1)
@@ -84,55 +70,30 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	return &x.Session
 }
 
-// noServer ends a session of the backend before it has begun, and says so once a second.
-func (l *lane) noServer(of *listener, s *settings, line accesslog.Record, why end) *udp.Session {
-	l.queue.noServer.Add(1)
-	if l.queue.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn("connections get no server", zap.String("backend", l.backend.Name),
-			zap.Stringer("end", why), zap.String("why", ends[why].Why))
+// refuseSession counts and logs a session that there is no server for, and gives back its room.
+func (a *association) refuseSession(s *settings, q *asked, why end, err error) *udp.Session {
+	l := a.listener
+	if err != nil {
+		l.warnRefused(q.from, why, err)
 	}
-	return of.noSession(s, line, why, nil)
-}
-
-// noSession counts and logs a session that there is no server for, and gives back its room.
-func (l *listener) noSession(s *settings, line accesslog.Record, why end, err error) *udp.Session {
-	w := l.worker
-	if err != nil && l.stats.logged.due(w.loop.Now()) {
-		w.proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
-			zap.Stringer("client", line.Client), zap.Stringer("why", why), zap.Error(err))
-	}
+	a.give()
 	l.stats.closed[why].Add(1)
-	if w.accessLog != nil && s.AccessLog {
-		line.ID, line.End, line.Err = w.nextID(), ends[why], err
-		l.logSession(&line)
+	if log := l.worker.accessLog; log != nil && s.AccessLog {
+		r := a.line()
+		r.Client, r.Peer, r.Local, r.Route = q.source, q.source, q.destination, q.by.nameOf()
+		r.End, r.Err = ends[why], err
+		log.Log(r)
 	}
 	l.admission.Give()
 	return nil
 }
 
-// logSession writes a line, with what all lines of sessions have.
-func (l *listener) logSession(line *accesslog.Record) {
-	w := l.worker
-	r := &w.line
-	*r = *line
-	r.Network, r.Listener, r.Peer = "udp", l.name(), line.Client
-	r.Connections, r.ListenerConnections = int(w.proxy.Open()), int(l.stats.current.Load())
-	r.Ended = time.Now()
-	r.Accepted = r.Ended.Add(-r.Total)
-	for i := range r.Phases {
-		if r.Phases[i] == 0 {
-			r.Phases[i] = accesslog.NotReached
-		}
-	}
-	w.accessLog.Log(r)
-}
-
 // header is the PROXY header in front of each datagram, if the backend asks for one.
-func (x *session) header(local netip.AddrPort) []byte {
+func (x *session) header() []byte {
 	if x.settings.ProxyProtocol.Version != "v2" {
 		return nil
 	}
-	h := proxyproto.Header{Version: 2, Datagram: true, Source: x.client, Destination: unmapped(local)}
+	h := proxyproto.Header{Version: 2, Datagram: true, Source: x.client, Destination: x.local}
 	for _, kind := range x.settings.ProxyProtocol.TLVs {
 		if kind == "crc32c" {
 			h.TLVs = proxyproto.AppendTLV(h.TLVs, proxyproto.CRC32C, make([]byte, 4))
@@ -141,24 +102,9 @@ func (x *session) header(local netip.AddrPort) []byte {
 	return proxyproto.Append(nil, &h)
 }
 
-// takeServer takes room for a session, in the backend and at a server. The error matches balance.ErrFull if there may
-// be room later.
-func (l *lane) takeServer(r *balance.Request) (*upstream.Server, error) {
-	if !l.backend.Load.Take() {
-		return nil, balance.ErrFull
-	}
-	g := l.backend.Group()
-	i, err := l.picker.Pick(g.Group, r)
-	if err != nil {
-		l.backend.Load.Give()
-		return nil, err
-	}
-	return g.Servers[i], nil
-}
-
 // Bind gives the server's socket a local address, if the backend has some.
 func (x *session) Bind(s *reactor.Socket) error {
-	if x.from = x.lane.sources[familyOf(x.to.Address.Addr())].next(x.listener.worker.loop.Now()); x.from != nil {
+	if x.from = x.lane.sources[familyOf(x.to.Address.Addr())].next(x.loop().Now()); x.from != nil {
 		return x.from.bind(s)
 	}
 	return nil
@@ -166,26 +112,25 @@ func (x *session) Bind(s *reactor.Socket) error {
 
 // Answered is called when the first datagram of the server has come: until then it is not known to be there.
 func (x *session) Answered() {
-	x.answered = x.listener.worker.loop.Now()
+	x.answered = x.loop().Now()
 	x.to.Connected(x.began, x.answered)
 	x.listener.stats.firstByte.Observe(x.answered - x.began)
 }
 
 // Refused is called when the server does not take datagrams.
 func (x *session) Refused(err error) {
-	w := x.listener.worker
 	if noPort(err) && x.from != nil {
-		x.from.exhausted = w.loop.Now() + int64(reactor.AcceptBackoff)
+		x.from.exhausted = x.loop().Now() + int64(reactor.AcceptBackoff)
 	}
 	x.err = err
 	x.to.Failed(err)
-	if entry := w.proxy.log.Check(zap.DebugLevel, "cannot send to a server"); entry != nil {
-		entry.Write(x.names(), zap.Error(err))
+	if entry := x.debug("cannot send to a server"); entry != nil {
+		entry.Write(names(x), zap.Error(err))
 	}
 }
 
-// close ends the session.
-func (x *session) close(why end) {
+// reset ends the session.
+func (x *session) reset(why end) {
 	if !x.Over() {
 		x.why = why
 		x.End(udp.WhyOwner)
@@ -209,7 +154,7 @@ func (x *session) end(why udp.Why) end {
 		switch {
 		case x.why != endNormal:
 			return x.why
-		case x.listener.worker.state == workerClosed:
+		case x.worker().state == workerClosed:
 			return endKilled
 		}
 		return endDrain
@@ -219,74 +164,50 @@ func (x *session) end(why udp.Why) end {
 
 // Ended gives back what the session has, and makes room for another one.
 func (x *session) Ended(why udp.Why) {
-	l := x.listener
-	w := l.worker
+	w := x.worker()
 	x.why = x.end(why)
-	if entry := w.proxy.log.Check(zap.DebugLevel, "closing"); entry != nil {
-		_, moved := x.Moved()
-		entry.Write(x.names(), zap.Stringer("why", x.why), zap.Duration("after", x.age()),
-			zap.Uint64("from_client", moved[client]), zap.Uint64("from_server", moved[server]))
-	}
+	debugEnd(x)
 	x.logEnd()
-	x.to.Load.Give()
-	x.lane.backend.Load.Give()
-	x.lane.queue.rooms.Wake()
-	l.stats.closed[x.why].Add(1)
-	l.stats.duration.Observe(w.loop.Now() - x.began)
-	w.forgetLinks(&x.links, &w.sessions)
-	if w.forFD.length != 0 {
-		w.retryWaiting()
-	}
 	w.proxy.sessions.Add(-1)
-	l.connClosed()
+	x.release(&w.sessions)
 }
 
-func (x *session) age() time.Duration { return time.Duration(x.listener.worker.loop.Now() - x.began) }
+// logEnd writes the line of the session to the access log, if there is one.
+func (x *session) logEnd() {
+	log := x.worker().accessLog
+	if log == nil || !x.logged {
+		return
+	}
+	r := x.line()
+	r.Client, r.Peer, r.Local, r.Route = x.client, x.client, x.local, x.route
+	r.Datagrams, r.Bytes = x.Moved()
+	r.Err, r.Attempts, r.End = x.err, 1, x.why.logged(x.phaseName())
+	if x.answered != 0 {
+		r.Phases[accesslog.Connect] = time.Duration(max(x.answered-x.began, 1))
+	}
+	log.Log(r)
+}
+
+func (x *session) over() bool { return x.Over() }
+
+func (x *session) moved() (bytes [2]uint64) {
+	_, bytes = x.Moved()
+	return bytes
+}
 
 func (x *session) idleFor() time.Duration {
-	l := x.listener.worker.loop
+	l := x.loop()
 	return time.Duration(l.Now() - l.Stalled() - x.IdleSince())
 }
 
-// names are the fields that identify the session.
-func (x *session) names() zap.Field {
-	return zap.Dict("connection", zap.Uint64("id", x.id), zap.String("listener", x.listener.name()),
-		zap.Stringer("client", x.client), zap.String("server", x.to.Name()))
-}
+func (x *session) clientAddr() netip.AddrPort { return x.client }
 
-// describe is the session for people.
-func (x *session) describe() Connection {
-	_, moved := x.Moved()
-	return Connection{
-		ID: x.id, Listener: x.listener.name(), Backend: x.lane.backend.Name, Server: x.to.Name(), Address: x.to.Address,
-		Client: x.client, ClientName: x.client.String(), Age: x.age(), Idle: x.idleFor(), Phase: x.phaseName(),
-		FromClient: moved[client], FromServer: moved[server],
-	}
-}
+func (x *session) clientName() string { return x.client.String() }
 
-// phaseName is the phase for people. A session is connected when the server has answered.
+// phaseName returns the phase for people. A session is connected when the server has answered.
 func (x *session) phaseName() string {
 	if x.answered == 0 {
 		return "connect"
 	}
 	return "data"
-}
-
-// logEnd writes the line of the session to the access log, if there is one.
-func (x *session) logEnd() {
-	l := x.listener
-	w := l.worker
-	if w.accessLog == nil || !x.logged {
-		return
-	}
-	datagrams, bytes := x.Moved()
-	line := accesslog.Record{
-		ID: x.id, Route: x.route, Backend: x.lane.backend.Name, Server: x.to.Name(), ServerAddress: x.to.Address,
-		Client: x.client, Local: x.local, Total: x.age(), Bytes: bytes, Datagrams: datagrams, Err: x.err, Attempts: 1,
-		BackendConnections: x.lane.backend.Load.N(), ServerConnections: x.to.Load.N(), End: x.why.logged(x.phaseName()),
-	}
-	if x.answered != 0 {
-		line.Phases[accesslog.Connect] = time.Duration(max(x.answered-x.began, 1))
-	}
-	l.logSession(&line)
 }

@@ -1,0 +1,214 @@
+package proxy
+
+import (
+	"cmp"
+	"net/netip"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// association is what a connection and a UDP session have in common: a client of a listener, and the server that it
+// gets. It counts in the limits of both.
+type association struct {
+	listener *listener
+	lane     *lane            // nil until the backend is known
+	settings *config.Backend  // of the backend when it was chosen, with the limits of the route; nil likewise
+	to       *upstream.Server // that is tried or connected, and in whose Load it counts
+	id       uint64
+	links    intrusive.Links // among the connections or the sessions of the worker
+	began    int64
+	counted  bool // in the Load of the backend
+	why      end
+}
+
+// associate begins an association with a client for which room was taken.
+func (l *listener) associate() association {
+	return association{listener: l, id: l.worker.nextID(), began: l.worker.loop.Now()}
+}
+
+// nextID returns an id that no other association of the process has.
+func (w *worker) nextID() uint64 {
+	w.ids++
+	return w.ids*uint64(len(w.proxy.workers)) + uint64(w.index)
+}
+
+func (a *association) worker() *worker { return a.listener.worker }
+
+func (a *association) loop() *reactor.Loop { return a.listener.worker.loop }
+
+func (a *association) age() time.Duration { return time.Duration(a.loop().Now() - a.began) }
+
+// assign sets the backend, and the settings that it has for a route. by is nil if no route has matched.
+func (a *association) assign(to *upstream.Backend, by *route) {
+	a.lane = a.worker().lane(to)
+	a.settings = a.lane.settingsFor(by)
+}
+
+// take takes room in the backend, unless it has that already, and at a server. The error matches [balance.ErrFull] if
+// there may be room later.
+func (a *association) take(r *balance.Request) error {
+	b := a.lane.backend
+	if !a.counted {
+		if !b.Load.Take() {
+			return balance.ErrFull
+		}
+		a.counted = true
+	}
+	g := b.Group()
+	i, err := a.lane.picker.Pick(g.Group, r)
+	if err != nil {
+		return err
+	}
+	a.to = g.Servers[i]
+	return nil
+}
+
+// giveServer gives back the room at the server.
+func (a *association) giveServer() {
+	if a.to != nil {
+		a.to.Load.Give()
+		a.to = nil
+		a.lane.queue.rooms.Wake()
+	}
+}
+
+// drop gives back the room in the backend of an association for which no server has room, so that another one can have
+// it. No other is woken: there is no room for it either.
+func (a *association) drop() {
+	if a.counted {
+		a.counted = false
+		a.lane.backend.Load.Give()
+	}
+}
+
+// give gives back all that take has taken.
+func (a *association) give() {
+	a.giveServer()
+	if a.counted {
+		a.drop()
+		a.lane.queue.rooms.Wake()
+	}
+}
+
+// release ends an association that is in a list of its worker: it counts the end, and makes room for another one.
+func (a *association) release(list *intrusive.List) {
+	w, l := a.worker(), a.listener
+	a.give()
+	l.stats.closed[a.why].Add(1)
+	l.stats.duration.Observe(w.loop.Now() - a.began)
+	w.forget(&a.links, list)
+	if w.forFD.length != 0 {
+		w.retryWaiting() // before the listener accepts another connection
+	}
+	l.connClosed()
+}
+
+func (a *association) backendName() string {
+	if a.lane == nil {
+		return ""
+	}
+	return a.lane.backend.Name
+}
+
+func (a *association) serverName() string {
+	if a.to == nil {
+		return ""
+	}
+	return a.to.Name()
+}
+
+func (a *association) serverAddr() netip.AddrPort {
+	if a.to == nil {
+		return netip.AddrPort{}
+	}
+	return a.to.Address
+}
+
+// line begins the line of an association in the access log, with all that is known of it here.
+func (a *association) line() *accesslog.Record {
+	r := a.listener.line(a.id, a.age())
+	if a.lane != nil {
+		r.Backend, r.BackendConnections = a.lane.backend.Name, a.lane.backend.Load.N()
+	}
+	if a.to != nil {
+		r.Server, r.ServerAddress, r.ServerConnections = a.to.Name(), a.to.Address, a.to.Load.N()
+	}
+	return r
+}
+
+// line begins a line of the access log with what all lines of a listener have. It is the worker's, until the next one.
+func (l *listener) line(id uint64, age time.Duration) *accesslog.Record {
+	w, now := l.worker, time.Now()
+	w.line = accesslog.Record{
+		ID: id, Network: cmp.Or(l.shared.key.Network, "tcp"), Listener: l.name(),
+		Accepted: now.Add(-age), Ended: now, Total: age,
+		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
+	}
+	for i := range w.line.Phases {
+		w.line.Phases[i] = accesslog.NotReached
+	}
+	return &w.line
+}
+
+// member is a connection or a UDP session of a worker, as lists, filters and logs see it.
+type member interface {
+	common() *association
+	clientAddr() netip.AddrPort // as far as it is trusted and known
+	clientName() string         // the same for people
+	phaseName() string          // see [Connection]
+	idleFor() time.Duration
+	moved() (bytes [2]uint64) // from the client, from the server
+	over() bool
+	reset(why end)
+}
+
+func (a *association) common() *association { return a }
+
+// debug begins a log entry about m, which is written with names. It is nil if nothing is logged: check that before
+// making fields, because there may be a great many entries.
+func (a *association) debug(msg string) *zapcore.CheckedEntry {
+	return a.worker().proxy.log.Check(zap.DebugLevel, msg)
+}
+
+// names returns the fields that identify m.
+func names(m member) zap.Field {
+	a := m.common()
+	return zap.Dict("connection", zap.Uint64("id", a.id), zap.String("listener", a.listener.name()),
+		zap.String("client", m.clientName()), zap.String("server", a.serverName()))
+}
+
+// debugEnd logs that m ends.
+func debugEnd(m member) {
+	a := m.common()
+	if entry := a.debug("closing"); entry != nil {
+		bytes := m.moved()
+		entry.Write(names(m), zap.Stringer("why", a.why), zap.Duration("after", a.age()),
+			zap.Uint64("from_client", bytes[client]), zap.Uint64("from_server", bytes[server]))
+	}
+}
+
+// logNoServer counts an association that has got no server, and logs one a second of the backend.
+func (a *association) logNoServer(why end, err error) {
+	q := a.lane.queue
+	q.noServer.Add(1)
+	if q.logged.due(a.loop().Now()) {
+		a.worker().proxy.log.Warn("connections get no server", zap.String("backend", a.lane.backend.Name),
+			zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+	}
+}
+
+// warnRefused logs one refused client a second of the listener. To learn its address may be a system call.
+func (l *listener) warnRefused(client func() netip.AddrPort, why end, err error) {
+	if l.stats.logged.due(l.worker.loop.Now()) {
+		l.worker.proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
+			zap.Stringer("client", client()), zap.Stringer("why", why), zap.Error(err))
+	}
+}
