@@ -5,7 +5,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -89,23 +88,43 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-var goFile = regexp.MustCompile("`([\\w./-]*\\w\\.go)`")
+var namedPath = regexp.MustCompile("`(?:\\./)?([a-z.][a-z0-9_./-]*[a-z0-9_])/?`")
 
-// A Go file that a document names exists, by its path or its name. CHANGELOG.md tells of the past.
-func TestNamedFilesExist(t *testing.T) {
-	var code []string
-	for _, file := range files(t) {
-		if filepath.Ext(file) == ".go" {
-			code = append(code, "/"+file)
+// pathEnds returns the paths of all files and directories, and every end of them: a document says internal/plan, too.
+func pathEnds(all []string) map[string]bool {
+	ends := map[string]bool{}
+	for _, file := range all {
+		for ; file != "."; file = path.Dir(file) {
+			for end := file; ; {
+				ends[end] = true
+				_, rest, found := strings.Cut(end, "/")
+				if !found {
+					break
+				}
+				end = rest
+			}
 		}
 	}
-	for _, document := range files(t) {
+	return ends
+}
+
+// A Go file, or a path of the repository, that a document names exists. CHANGELOG.md tells of the past.
+func TestNamedPathsExist(t *testing.T) {
+	all := files(t)
+	ends := pathEnds(all)
+	top := map[string]bool{}
+	for _, file := range all {
+		if first, _, below := strings.Cut(file, "/"); below {
+			top[first] = true
+		}
+	}
+	for _, document := range all {
 		if filepath.Ext(document) != ".md" || document == "CHANGELOG.md" {
 			continue
 		}
-		for _, m := range goFile.FindAllStringSubmatch(prose(string(read(t, document))), -1) {
-			name := "/" + strings.TrimPrefix(m[1], "./")
-			if !slices.ContainsFunc(code, func(file string) bool { return strings.HasSuffix(file, name) }) {
+		for _, m := range namedPath.FindAllStringSubmatch(prose(string(read(t, document))), -1) {
+			first, _, below := strings.Cut(m[1], "/")
+			if named := below && top[first] || strings.HasSuffix(m[1], ".go"); named && !ends[m[1]] {
 				t.Errorf("%s names %s, which does not exist", document, m[1])
 			}
 		}
