@@ -4,8 +4,7 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// CloseSender closes a descriptor. See [Descriptor.Close]. It is exported because interfaces that have a Close method
-// spell it.
+// CloseSender closes a descriptor. See [Descriptor.Close].
 type CloseSender struct {
 	affine
 	d *Descriptor

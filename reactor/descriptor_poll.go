@@ -7,8 +7,8 @@ import (
 	"github.com/reactord/reactord/sender/seq"
 )
 
-// pollSender waits for readiness. See [Descriptor.Poll].
-type pollSender struct {
+// PollSender waits for readiness. See [Descriptor.Poll].
+type PollSender struct {
 	affine
 	d      *Descriptor
 	events uint32
@@ -19,9 +19,10 @@ type pollSender struct {
 //
 // Kernel operation: IORING_OP_POLL_ADD, with IORING_POLL_ADD_MULTI while nothing holds but that the peer closed its
 // write side.
-func (d *Descriptor) Poll(events uint32) pollSender { return pollSender{d: d, events: events} }
+func (d *Descriptor) Poll(events uint32) PollSender { return PollSender{d: d, events: events} }
 
-func (c pollSender) Connect(op *PollOp, r sender.Receiver[uint32]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c PollSender) Connect(op *PollOp, r sender.Receiver[uint32]) sender.Operation {
 	op.events = c.events
 	op.policy, op.loop, op.on, op.r = policyPoll, c.d.loop, c.d, r
 	return op
@@ -42,8 +43,8 @@ func (o *PollOp) Start() {
 
 func (o *PollOp) onCompletion(out outcome) { o.complete(uint32(out.res), out) }
 
-// pollManySender waits for readiness again and again. See [Descriptor.PollMany].
-type pollManySender struct {
+// PollManySender waits for readiness again and again. See [Descriptor.PollMany].
+type PollManySender struct {
 	affine
 	d      *Descriptor
 	events uint32
@@ -55,11 +56,12 @@ type pollManySender struct {
 // other sequences beside them.
 //
 // Kernel operation: IORING_OP_POLL_ADD with IORING_POLL_ADD_MULTI.
-func (d *Descriptor) PollMany(events uint32) pollManySender {
-	return pollManySender{d: d, events: events}
+func (d *Descriptor) PollMany(events uint32) PollManySender {
+	return PollManySender{d: d, events: events}
 }
 
-func (c pollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) sender.Operation {
 	op.sqe.PrepPollMultishot(int(c.d.fd), c.events)
 	op.policy, op.loop, op.on, op.r = policyPollMany, c.d.loop, c.d, r
 	return op

@@ -39,11 +39,15 @@
 //
 // # Operations and their memory
 //
-// A method such as [Socket.Recv] returns a sender, which describes an operation and does nothing. Its Connect prepares
-// an operation state, such as a [RecvOp], in memory that the program owns. Start submits it. When the operation has
-// completed, the receiver is called: on the loop's thread, exactly once for each Start, never inside Start and never
-// inside a stop request. Then the operation state is idle again: it may be started or connected again, also inside the
-// receiver.
+// A method such as [Socket.Recv] returns a sender, here a [RecvSender], which describes an operation and does nothing.
+// Its Connect prepares an operation state, a [RecvOp], in memory that the program owns. Start submits it. When the
+// operation has completed, the receiver is called: on the loop's thread, exactly once for each Start, never inside
+// Start and never inside a stop request. Then the operation state is idle again: it may be started or connected again,
+// also inside the receiver.
+//
+// So each operation has two types, and both have names: a structure embeds the states of its operations, and a field,
+// a parameter or a result that is one of these senders spells its type. The senders are plain structs instead of one
+// interface for all of them, because a sender in an interface is allocated.
 //
 // An operation state holds the submission entry itself. It must be on the heap and must not be moved or copied: embed
 // it in the structure that it belongs to. A server that embeds the operation states in its connections allocates once
@@ -182,6 +186,7 @@
 //	Socket.RecvFrom, RecvMsg, RecvFDs  RECVMSG                     5.3    wait         -
 //	Socket.RecvFromLease               RECVMSG, chosen buffer      5.19   wait         -
 //	Socket.RecvFromMany, RecvMsgMany   RECVMSG multishot           6.0    wait         RECVMSG one by one
+//	RecvMsgManySender.Whole            RECVMSG multishot           6.0    wait         RECVMSG one by one
 //	Socket.Send, SendAll               SEND                        5.6    try, wait    -
 //	Socket.Sendv, SendMsg, SendFDs     SENDMSG                     5.3    try, wait    -
 //	Socket.SendTo                      SEND with an address        6.1    try, wait    SENDMSG

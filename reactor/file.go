@@ -20,8 +20,8 @@ import (
 // operation on a regular file that the kernel has begun is seldom interrupted by a stop, and completes with its result.
 type File struct{ Descriptor }
 
-// fileSender is a sender of nothing about a file. See [File.Sync], [File.DataSync] and [File.Allocate].
-type fileSender struct {
+// FileSender is a sender of nothing about a file. See [File.Sync], [File.DataSync] and [File.Allocate].
+type FileSender struct {
 	affine
 	f    *File
 	op   uring.Op
@@ -33,24 +33,25 @@ type fileSender struct {
 // Sync is a sender that completes when what was written to the file before, and its metadata, is on its storage.
 //
 // Kernel operation: IORING_OP_FSYNC, fsync(2).
-func (f *File) Sync() fileSender { return fileSender{f: f, op: uring.OpFsync} }
+func (f *File) Sync() FileSender { return FileSender{f: f, op: uring.OpFsync} }
 
 // DataSync is as [File.Sync], but of the metadata it flushes only what is needed to read the data back.
 //
 // Kernel operation: IORING_OP_FSYNC with IORING_FSYNC_DATASYNC, fdatasync(2).
-func (f *File) DataSync() fileSender {
-	return fileSender{f: f, op: uring.OpFsync, mode: uring.FsyncDatasync}
+func (f *File) DataSync() FileSender {
+	return FileSender{f: f, op: uring.OpFsync, mode: uring.FsyncDatasync}
 }
 
 // Allocate is a sender that reserves storage for n bytes of the file at offset off, so that a write of them cannot fail
 // because there is none. mode is 0, which lets the file grow, or of the FALLOC_FL_ constants of package unix.
 //
 // Kernel operation: IORING_OP_FALLOCATE, fallocate(2).
-func (f *File) Allocate(mode uint32, off, n int64) fileSender {
-	return fileSender{f: f, op: uring.OpFallocate, mode: mode, off: off, n: n}
+func (f *File) Allocate(mode uint32, off, n int64) FileSender {
+	return FileSender{f: f, op: uring.OpFallocate, mode: mode, off: off, n: n}
 }
 
-func (c fileSender) Connect(op *FileOp, r sender.Receiver[struct{}]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c FileSender) Connect(op *FileOp, r sender.Receiver[struct{}]) sender.Operation {
 	if c.op == uring.OpFsync {
 		op.sqe.PrepFsync(int(c.f.fd), c.mode)
 	} else {
@@ -68,8 +69,8 @@ func (o *FileOp) Start() { o.start(o, o.env()) }
 
 func (o *FileOp) onCompletion(out outcome) { o.complete(struct{}{}, out) }
 
-// truncateSender sets the length of a file. See [File.Truncate].
-type truncateSender struct {
+// TruncateSender sets the length of a file. See [File.Truncate].
+type TruncateSender struct {
 	affine
 	f *File
 	n int64
@@ -78,9 +79,10 @@ type truncateSender struct {
 // Truncate is a sender that makes the file n bytes long; what it grows by reads as zeros.
 //
 // Kernel operation: IORING_OP_FTRUNCATE (Linux 6.9), else ftruncate(2) as [Offload] does it.
-func (f *File) Truncate(n int64) truncateSender { return truncateSender{f: f, n: n} }
+func (f *File) Truncate(n int64) TruncateSender { return TruncateSender{f: f, n: n} }
 
-func (c truncateSender) Connect(op *TruncateOp, r sender.Receiver[struct{}]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c TruncateSender) Connect(op *TruncateOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.n = c.n
 	op.policy, op.loop, op.on, op.r = policyFile, c.f.loop, &c.f.Descriptor, r
 	if op.offload = !op.loop.ops.Has(uring.OpFtruncate); op.offload {

@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// readDirSender reads a directory. See [File.ReadDir].
-type readDirSender struct {
+// ReadDirSender reads a directory. See [File.ReadDir].
+type ReadDirSender struct {
 	affine
 	f   *File
 	buf []byte
@@ -23,9 +23,10 @@ type readDirSender struct {
 // directory. EINVAL: buf has no room for the next one; 4 KiB is enough for any, 64 KiB is a good size.
 //
 // There is no opcode for it: getdents64(2) as [Offload] does it.
-func (f *File) ReadDir(buf []byte) readDirSender { return readDirSender{f: f, buf: buf} }
+func (f *File) ReadDir(buf []byte) ReadDirSender { return ReadDirSender{f: f, buf: buf} }
 
-func (c readDirSender) Connect(op *ReadDirOp, r sender.Receiver[Dirents]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c ReadDirSender) Connect(op *ReadDirOp, r sender.Receiver[Dirents]) sender.Operation {
 	op.buf = c.buf
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
 	if op.job.do == nil {

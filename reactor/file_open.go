@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openSender opens a file. See [Dir.OpenFile].
-type openSender struct {
+// OpenSender opens a file. See [Dir.OpenFile].
+type OpenSender struct {
 	affine
 	dir  Dir
 	f    *File
@@ -28,11 +28,12 @@ type openSender struct {
 // cannot use meanwhile, unless flag has unix.O_NONBLOCK.
 //
 // Kernel operation: IORING_OP_OPENAT, openat(2).
-func (d Dir) OpenFile(f *File, path string, flag int, perm fs.FileMode) openSender {
-	return openSender{dir: d, f: f, path: path, flag: flag, perm: perm}
+func (d Dir) OpenFile(f *File, path string, flag int, perm fs.FileMode) OpenSender {
+	return OpenSender{dir: d, f: f, path: path, flag: flag, perm: perm}
 }
 
-func (c openSender) Connect(op *OpenOp, r sender.Receiver[*File]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c OpenSender) Connect(op *OpenOp, r sender.Receiver[*File]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, nil)
 	op.policy, op.r = policyFile, r
@@ -42,7 +43,7 @@ func (c openSender) Connect(op *OpenOp, r sender.Receiver[*File]) sender.Operati
 // OpenOp is the operation state of [Dir.OpenFile].
 type OpenOp struct {
 	single[*File]
-	what openSender
+	what OpenSender
 	path cString
 }
 

@@ -67,8 +67,8 @@ func (o *single[T]) completePath(v T, out outcome, verb, path string) {
 	o.report(v, out)
 }
 
-// pathSender changes names. See [Dir.Rename] and what follows it.
-type pathSender struct {
+// PathSender changes names. See [Dir.Rename] and what follows it.
+type PathSender struct {
 	affine
 	verb     string // as package os has it
 	op       uring.Op
@@ -81,43 +81,43 @@ type pathSender struct {
 // is replaced.
 //
 // Kernel operation: IORING_OP_RENAMEAT, rename(2).
-func (d Dir) Rename(oldPath string, to Dir, newPath string) pathSender {
-	return pathSender{verb: "rename", op: uring.OpRenameat, dir: d, to: to, old: oldPath, new: newPath}
+func (d Dir) Rename(oldPath string, to Dir, newPath string) PathSender {
+	return PathSender{verb: "rename", op: uring.OpRenameat, dir: d, to: to, old: oldPath, new: newPath}
 }
 
 // Link is a sender that gives the file of name oldPath in d one more name, newPath in to.
 //
 // Kernel operation: IORING_OP_LINKAT, link(2).
-func (d Dir) Link(oldPath string, to Dir, newPath string) pathSender {
-	return pathSender{verb: "link", op: uring.OpLinkat, dir: d, to: to, old: oldPath, new: newPath}
+func (d Dir) Link(oldPath string, to Dir, newPath string) PathSender {
+	return PathSender{verb: "link", op: uring.OpLinkat, dir: d, to: to, old: oldPath, new: newPath}
 }
 
 // Symlink is a sender that makes newPath a symbolic link to target, which need not exist.
 //
 // Kernel operation: IORING_OP_SYMLINKAT, symlink(2).
-func (d Dir) Symlink(target, newPath string) pathSender {
-	return pathSender{verb: "symlink", op: uring.OpSymlinkat, dir: d, to: d, old: target, new: newPath}
+func (d Dir) Symlink(target, newPath string) PathSender {
+	return PathSender{verb: "symlink", op: uring.OpSymlinkat, dir: d, to: d, old: target, new: newPath}
 }
 
 // Unlink is a sender that removes a name of something that is no directory.
 //
 // Kernel operation: IORING_OP_UNLINKAT, unlink(2).
-func (d Dir) Unlink(path string) pathSender {
-	return pathSender{verb: "unlink", op: uring.OpUnlinkat, dir: d, to: d, old: path}
+func (d Dir) Unlink(path string) PathSender {
+	return PathSender{verb: "unlink", op: uring.OpUnlinkat, dir: d, to: d, old: path}
 }
 
 // RemoveDir is a sender that removes an empty directory.
 //
 // Kernel operation: IORING_OP_UNLINKAT with AT_REMOVEDIR, rmdir(2).
-func (d Dir) RemoveDir(path string) pathSender {
-	return pathSender{verb: "rmdir", op: uring.OpUnlinkat, dir: d, to: d, old: path, flags: unix.AT_REMOVEDIR}
+func (d Dir) RemoveDir(path string) PathSender {
+	return PathSender{verb: "rmdir", op: uring.OpUnlinkat, dir: d, to: d, old: path, flags: unix.AT_REMOVEDIR}
 }
 
 // Mkdir is a sender that makes a directory with the permissions perm, less the process's umask.
 //
 // Kernel operation: IORING_OP_MKDIRAT, mkdir(2).
-func (d Dir) Mkdir(path string, perm fs.FileMode) pathSender {
-	return pathSender{verb: "mkdir", op: uring.OpMkdirat, dir: d, to: d, old: path, flags: modeBits(perm)}
+func (d Dir) Mkdir(path string, perm fs.FileMode) PathSender {
+	return PathSender{verb: "mkdir", op: uring.OpMkdirat, dir: d, to: d, old: path, flags: modeBits(perm)}
 }
 
 // modeBits are the mode of a file to be made, as chmod(2) has it.
@@ -135,7 +135,8 @@ func modeBits(m fs.FileMode) uint32 {
 	return bits
 }
 
-func (c pathSender) Connect(op *PathOp, r sender.Receiver[struct{}]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c PathSender) Connect(op *PathOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, c.to.on)
 	op.policy, op.r = policyFile, r
@@ -146,7 +147,7 @@ func (c pathSender) Connect(op *PathOp, r sender.Receiver[struct{}]) sender.Oper
 // [Dir.Mkdir].
 type PathOp struct {
 	single[struct{}]
-	what     pathSender
+	what     PathSender
 	old, new cString
 }
 

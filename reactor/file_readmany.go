@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// readManySender reads a stream again and again into buffers of the loop. See [File.ReadMany].
-type readManySender struct {
+// ReadManySender reads a stream again and again into buffers of the loop. See [File.ReadMany].
+type ReadManySender struct {
 	affine
 	f      *File
 	credit int
@@ -24,9 +24,10 @@ type readManySender struct {
 //
 // Kernel operation: IORING_OP_READ_MULTISHOT (Linux 6.7) if the credit is [Unlimited], else IORING_OP_READ with
 // IOSQE_BUFFER_SELECT.
-func (f *File) ReadMany(credit int) readManySender { return readManySender{f: f, credit: credit} }
+func (f *File) ReadMany(credit int) ReadManySender { return ReadManySender{f: f, credit: credit} }
 
-func (c readManySender) Connect(op *ReadManyOp, r seq.Receiver[Lease]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c ReadManySender) Connect(op *ReadManyOp, r seq.Receiver[Lease]) sender.Operation {
 	op.policy, op.loop, op.on, op.r = policyReadMany, c.f.loop, &c.f.Descriptor, r
 	op.credit.init(c.credit)
 	return op

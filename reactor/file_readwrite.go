@@ -28,8 +28,8 @@ func offset(off int64) uint64 {
 	return uint64(off)
 }
 
-// readSender reads into the caller's memory. See [File.ReadAt] and what follows it.
-type readSender struct {
+// ReadSender reads into the caller's memory. See [File.ReadAt] and what follows it.
+type ReadSender struct {
 	affine
 	movement
 }
@@ -39,33 +39,33 @@ type readSender struct {
 // until it completes.
 //
 // Kernel operation: IORING_OP_READ, pread(2).
-func (f *File) ReadAt(buf []byte, off int64) readSender {
-	return readSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
+func (f *File) ReadAt(buf []byte, off int64) ReadSender {
+	return ReadSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
 // ReadFullAt is as [File.ReadAt], but completes when buf is full or at EOF. If it is stopped, or the file closed, when
 // a part has been read, it completes with the length of that part (see [sender.PartialReceiver]).
-func (f *File) ReadFullAt(buf []byte, off int64) readSender {
-	return readSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
+func (f *File) ReadFullAt(buf []byte, off int64) ReadSender {
+	return ReadSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
 // Read is a sender of the number of bytes read into buf from the file's position, which is advanced, or from a stream;
 // 0 is EOF. For the rest it is as [File.ReadAt].
 //
 // Kernel operation: IORING_OP_READ, read(2).
-func (f *File) Read(buf []byte) readSender {
-	return readSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
+func (f *File) Read(buf []byte) ReadSender {
+	return ReadSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
 }
 
 // ReadFixedAt is as [File.ReadAt] into registered memory. See [Loop.NewFixedBuffers].
 //
 // Kernel operation: IORING_OP_READ_FIXED.
-func (f *File) ReadFixedAt(buf FixedBuffer, off int64) readSender {
-	return readSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
+func (f *File) ReadFixedAt(buf FixedBuffer, off int64) ReadSender {
+	return ReadSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
 }
 
-// writeSender writes the caller's bytes. See [File.WriteAt] and what follows it.
-type writeSender struct {
+// WriteSender writes the caller's bytes. See [File.WriteAt] and what follows it.
+type WriteSender struct {
 	affine
 	movement
 }
@@ -75,43 +75,45 @@ type writeSender struct {
 // it completes.
 //
 // Kernel operation: IORING_OP_WRITE, pwrite(2).
-func (f *File) WriteAt(buf []byte, off int64) writeSender {
-	return writeSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
+func (f *File) WriteAt(buf []byte, off int64) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
 // WriteAllAt is as [File.WriteAt], but completes when all of buf has been written, or with an error. If it is stopped,
 // or the file closed, when a part has been written, it completes with the length of that part (see
 // [sender.PartialReceiver]).
-func (f *File) WriteAllAt(buf []byte, off int64) writeSender {
-	return writeSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
+func (f *File) WriteAllAt(buf []byte, off int64) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
 // Write is a sender of the number of bytes of buf written at the file's position, which is advanced, or to a stream. A
 // pipe whose reading end is closed is EPIPE; there is no SIGPIPE. For the rest it is as [File.WriteAt].
 //
 // Kernel operation: IORING_OP_WRITE, write(2).
-func (f *File) Write(buf []byte) writeSender {
-	return writeSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
+func (f *File) Write(buf []byte) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
 }
 
 // WriteAll is to [File.Write] what [File.WriteAllAt] is to [File.WriteAt].
-func (f *File) WriteAll(buf []byte) writeSender {
-	return writeSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex, all: true}}
+func (f *File) WriteAll(buf []byte) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex, all: true}}
 }
 
 // WriteFixedAt is as [File.WriteAt] of registered memory. See [Loop.NewFixedBuffers].
 //
 // Kernel operation: IORING_OP_WRITE_FIXED.
-func (f *File) WriteFixedAt(buf FixedBuffer, off int64) writeSender {
-	return writeSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
+func (f *File) WriteFixedAt(buf FixedBuffer, off int64) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
 }
 
-func (c readSender) Connect(op *ReadOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c ReadSender) Connect(op *ReadOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.movement, false, r)
 	return op
 }
 
-func (c writeSender) Connect(op *WriteOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c WriteSender) Connect(op *WriteOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.movement, true, r)
 	return op
 }

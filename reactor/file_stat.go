@@ -33,8 +33,8 @@ type FileStat struct {
 	DirectOffset uint32 // the same of offsets and lengths
 }
 
-// statSender asks what is known of a file. See [Dir.Stat].
-type statSender struct {
+// StatSender asks what is known of a file. See [Dir.Stat].
+type StatSender struct {
 	affine
 	verb  string // as package os has it; "": it has no path
 	dir   Dir
@@ -45,20 +45,21 @@ type statSender struct {
 // Stat is a sender of what is known of the file that path leads to.
 //
 // Kernel operation: IORING_OP_STATX, statx(2).
-func (d Dir) Stat(path string) statSender { return statSender{verb: "stat", dir: d, path: path} }
+func (d Dir) Stat(path string) StatSender { return StatSender{verb: "stat", dir: d, path: path} }
 
 // Lstat is as [Dir.Stat], but of a symbolic link itself if path is one.
-func (d Dir) Lstat(path string) statSender {
-	return statSender{verb: "lstat", dir: d, path: path, flags: unix.AT_SYMLINK_NOFOLLOW}
+func (d Dir) Lstat(path string) StatSender {
+	return StatSender{verb: "lstat", dir: d, path: path, flags: unix.AT_SYMLINK_NOFOLLOW}
 }
 
 // Stat is a sender of what is known of the file.
-func (f *File) Stat() statSender { return statSender{dir: f.Dir(), flags: unix.AT_EMPTY_PATH} }
+func (f *File) Stat() StatSender { return StatSender{dir: f.Dir(), flags: unix.AT_EMPTY_PATH} }
 
 // statMask is what is asked for.
 const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_DIOALIGN
 
-func (c statSender) Connect(op *StatOp, r sender.Receiver[FileStat]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c StatSender) Connect(op *StatOp, r sender.Receiver[FileStat]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, nil)
 	op.policy, op.r = policyFile, r
@@ -68,7 +69,7 @@ func (c statSender) Connect(op *StatOp, r sender.Receiver[FileStat]) sender.Oper
 // StatOp is the operation state of [Dir.Stat], [Dir.Lstat] and [File.Stat].
 type StatOp struct {
 	single[FileStat]
-	what statSender
+	what StatSender
 	path cString
 	out  unix.Statx_t
 }

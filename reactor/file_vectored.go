@@ -15,8 +15,8 @@ type vectored struct {
 	off  int64
 }
 
-// readvSender reads into several pieces of memory as one. See [File.ReadvAt].
-type readvSender struct {
+// ReadvSender reads into several pieces of memory as one. See [File.ReadvAt].
+type ReadvSender struct {
 	affine
 	vectored
 }
@@ -27,12 +27,12 @@ type readvSender struct {
 // to the operation from Start until it completes. At most 1024 pieces.
 //
 // Kernel operation: IORING_OP_READV, preadv(2).
-func (f *File) ReadvAt(bufs [][]byte, off int64) readvSender {
-	return readvSender{vectored: vectored{f, bufs, off}}
+func (f *File) ReadvAt(bufs [][]byte, off int64) ReadvSender {
+	return ReadvSender{vectored: vectored{f, bufs, off}}
 }
 
-// writevSender writes several pieces of memory as one. See [File.WritevAt].
-type writevSender struct {
+// WritevSender writes several pieces of memory as one. See [File.WritevAt].
+type WritevSender struct {
 	affine
 	vectored
 }
@@ -41,16 +41,18 @@ type writevSender struct {
 // else it is as [File.ReadvAt].
 //
 // Kernel operation: IORING_OP_WRITEV, pwritev(2).
-func (f *File) WritevAt(bufs [][]byte, off int64) writevSender {
-	return writevSender{vectored: vectored{f, bufs, off}}
+func (f *File) WritevAt(bufs [][]byte, off int64) WritevSender {
+	return WritevSender{vectored: vectored{f, bufs, off}}
 }
 
-func (c readvSender) Connect(op *ReadvOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c ReadvSender) Connect(op *ReadvOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.vectored, false, r)
 	return op
 }
 
-func (c writevSender) Connect(op *WritevOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c WritevSender) Connect(op *WritevOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.vectored, true, r)
 	return op
 }

@@ -4,8 +4,8 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// nopSender goes through the ring and back. See [Loop.Nop].
-type nopSender struct {
+// NopSender goes through the ring and back. See [Loop.Nop].
+type NopSender struct {
 	affine
 	l *Loop
 }
@@ -13,9 +13,10 @@ type nopSender struct {
 // Nop is a sender that completes when an entry that asks for nothing has gone through the ring.
 //
 // Kernel operation: IORING_OP_NOP.
-func (l *Loop) Nop() nopSender { return nopSender{l: l} }
+func (l *Loop) Nop() NopSender { return NopSender{l: l} }
 
-func (c nopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c NopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.sqe.PrepNop()
 	op.loop, op.r = c.l, r
 	return op

@@ -81,8 +81,8 @@ func (e *Event) take() (uint64, outcome) {
 	}
 }
 
-// eventWaitSender waits for an Event. See [Event.Wait].
-type eventWaitSender struct {
+// EventWaitSender waits for an Event. See [Event.Wait].
+type EventWaitSender struct {
 	affine
 	e *Event
 }
@@ -91,9 +91,10 @@ type eventWaitSender struct {
 //
 // Kernel operation: IORING_OP_POLL_ADD, and then a read(2) that does not block: to read an eventfd through io_uring
 // has been broken in some kernels.
-func (e *Event) Wait() eventWaitSender { return eventWaitSender{e: e} }
+func (e *Event) Wait() EventWaitSender { return EventWaitSender{e: e} }
 
-func (c eventWaitSender) Connect(op *EventWaitOp, r sender.Receiver[uint64]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c EventWaitSender) Connect(op *EventWaitOp, r sender.Receiver[uint64]) sender.Operation {
 	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
 	op.policy, op.e, op.loop, op.on, op.r = policyEvent, c.e, c.e.loop, &c.e.Descriptor, r
 	return op
@@ -122,8 +123,8 @@ func (o *EventWaitOp) onCompletion(out outcome) {
 	o.complete(n, out)
 }
 
-// eventManySender waits for an Event again and again. See [Event.Many].
-type eventManySender struct {
+// EventManySender waits for an Event again and again. See [Event.Many].
+type EventManySender struct {
 	affine
 	e      *Event
 	credit int
@@ -134,9 +135,10 @@ type eventManySender struct {
 //
 // credit is how many items it may deliver; [EventManyOp.Grant] adds to it (see "Credit"). A second sequence of an Event
 // completes with EBUSY.
-func (e *Event) Many(credit int) eventManySender { return eventManySender{e: e, credit: credit} }
+func (e *Event) Many(credit int) EventManySender { return EventManySender{e: e, credit: credit} }
 
-func (c eventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c EventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) sender.Operation {
 	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
 	op.policy, op.e, op.loop, op.on, op.r = policyEventMany, c.e, c.e.loop, &c.e.Descriptor, r
 	op.credit.init(c.credit)

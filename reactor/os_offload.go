@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// offloadSender runs a func on a worker thread. See [Offload].
-type offloadSender[T any] struct {
+// OffloadSender runs a func on a worker thread. See [Offload].
+type OffloadSender[T any] struct {
 	affine
 	l *Loop
 	f func() (T, error)
@@ -26,14 +26,15 @@ type offloadSender[T any] struct {
 // If f calls runtime.Goexit the error is [sender.ErrGoexit]; if it panics, so does the program.
 //
 // It is for what there is no opcode for.
-func Offload[T any](l *Loop, f func() (T, error)) offloadSender[T] {
+func Offload[T any](l *Loop, f func() (T, error)) OffloadSender[T] {
 	if f == nil {
 		panic("reactor: Offload of a nil func: give it one that does the work")
 	}
-	return offloadSender[T]{l: l, f: f}
+	return OffloadSender[T]{l: l, f: f}
 }
 
-func (c offloadSender[T]) Connect(op *OffloadOp[T], r sender.Receiver[T]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c OffloadSender[T]) Connect(op *OffloadOp[T], r sender.Receiver[T]) sender.Operation {
 	op.f = c.f
 	op.loop, op.r = c.l, r
 	if op.job.do == nil {

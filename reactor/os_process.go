@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waitProcessSender waits for a child to exit. See [Loop.WaitProcess].
-type waitProcessSender struct {
+// WaitProcessSender waits for a child to exit. See [Loop.WaitProcess].
+type WaitProcessSender struct {
 	affine
 	l   *Loop
 	pid int
@@ -30,9 +30,10 @@ type waitProcessSender struct {
 //
 // Kernel operation: IORING_OP_WAITID (Linux 6.7), else IORING_OP_POLL_ADD of a pidfd_open(2) (Linux 5.4), and then
 // a waitid(2) that does not block.
-func (l *Loop) WaitProcess(pid int) waitProcessSender { return waitProcessSender{l: l, pid: pid} }
+func (l *Loop) WaitProcess(pid int) WaitProcessSender { return WaitProcessSender{l: l, pid: pid} }
 
-func (c waitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.WaitStatus]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c WaitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.WaitStatus]) sender.Operation {
 	op.pid = c.pid
 	op.policy, op.loop, op.on, op.r = policyFile, c.l, nil, r
 	op.backoff.init(&op.op)

@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/sender/seq"
 )
 
-// signalsSender delivers signals. See [Loop.Signals].
-type signalsSender struct {
+// SignalsSender delivers signals. See [Loop.Signals].
+type SignalsSender struct {
 	affine
 	l       *Loop
 	credit  int
@@ -28,11 +28,12 @@ type signalsSender struct {
 //
 // credit is how many items it may deliver; [SignalsOp.Grant] adds to it (see "Credit"). What comes while there is none
 // is remembered.
-func (l *Loop) Signals(credit int, signals ...os.Signal) signalsSender {
-	return signalsSender{l: l, credit: credit, signals: signals}
+func (l *Loop) Signals(credit int, signals ...os.Signal) SignalsSender {
+	return SignalsSender{l: l, credit: credit, signals: signals}
 }
 
-func (c signalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SignalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) sender.Operation {
 	op.sqe.PrepNop() // an opcode that every ring has; the entry is not pushed
 	op.signals = c.signals
 	op.loop, op.on, op.r = c.l, nil, r

@@ -24,8 +24,8 @@ func (d *Descriptor) Stream() SpliceEnd { return SpliceEnd{d, uring.FilePosition
 // At is the offset off of a regular file, whose position stays as it is.
 func (f *File) At(off int64) SpliceEnd { return SpliceEnd{&f.Descriptor, offset(off)} }
 
-// spliceSender moves bytes inside the kernel. See [Splice] and [Tee].
-type spliceSender struct {
+// SpliceSender moves bytes inside the kernel. See [Splice] and [Tee].
+type SpliceSender struct {
 	affine
 	from, to SpliceEnd
 	n        int
@@ -44,16 +44,17 @@ type spliceSender struct {
 // EAGAIN says that again and again nothing could be moved although both ends were ready.
 //
 // Kernel operation: IORING_OP_POLL_ADD, then IORING_OP_SPLICE with SPLICE_F_NONBLOCK, splice(2).
-func Splice(from, to SpliceEnd, n int) spliceSender { return spliceSender{from: from, to: to, n: n} }
+func Splice(from, to SpliceEnd, n int) SpliceSender { return SpliceSender{from: from, to: to, n: n} }
 
 // Tee is as [Splice] between two pipes, but leaves the bytes in the first as well.
 //
 // Kernel operation: IORING_OP_POLL_ADD, then IORING_OP_TEE, tee(2).
-func Tee(from, to *File, n int) spliceSender {
-	return spliceSender{from: from.Stream(), to: to.Stream(), n: n, tee: true}
+func Tee(from, to *File, n int) SpliceSender {
+	return SpliceSender{from: from.Stream(), to: to.Stream(), n: n, tee: true}
 }
 
-func (c spliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SpliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) sender.Operation {
 	op.what = c
 	op.about(c.from.d.loop, c.from.d, c.to.d)
 	op.policy, op.r = policySplice, r
@@ -63,7 +64,7 @@ func (c spliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) sender.Opera
 // SpliceOp is the operation state of [Splice] and [Tee].
 type SpliceOp struct {
 	single[int]
-	what   spliceSender
+	what   SpliceSender
 	phase  splicePhase
 	behind [1]byte // the byte behind urgent data, see passUrgent
 }

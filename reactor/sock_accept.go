@@ -21,8 +21,8 @@ const (
 	acceptEvents = unix.POLLIN | unix.POLLRDHUP
 )
 
-// acceptSender accepts one connection. See [Socket.Accept].
-type acceptSender struct {
+// AcceptSender accepts one connection. See [Socket.Accept].
+type AcceptSender struct {
 	affine
 	s *Socket
 }
@@ -37,9 +37,10 @@ type acceptSender struct {
 // told.
 //
 // Kernel operation: IORING_OP_ACCEPT, accept4(2).
-func (s *Socket) Accept() acceptSender { return acceptSender{s: s} }
+func (s *Socket) Accept() AcceptSender { return AcceptSender{s: s} }
 
-func (c acceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c AcceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) sender.Operation {
 	op.policy, op.loop, op.on, op.r = policyAccept, c.s.loop, &c.s.Descriptor, r
 	op.retry.init(&op.op)
 	return op
@@ -99,8 +100,8 @@ func (a *acceptRetry) after(out outcome, run retryable, receiver any) bool {
 	return true
 }
 
-// acceptManySender accepts again and again. See [Socket.AcceptMany].
-type acceptManySender struct {
+// AcceptManySender accepts again and again. See [Socket.AcceptMany].
+type AcceptManySender struct {
 	affine
 	s      *Socket
 	credit int
@@ -116,8 +117,8 @@ type acceptManySender struct {
 // It skips connections that are gone, and backs off, as [Socket.Accept] does. Other errors end the sequence.
 //
 // Kernel operation: IORING_OP_ACCEPT.
-func (s *Socket) AcceptMany(credit int) acceptManySender {
-	return acceptManySender{s: s, credit: credit}
+func (s *Socket) AcceptMany(credit int) AcceptManySender {
+	return AcceptManySender{s: s, credit: credit}
 }
 
 // AcceptBackoff is how long accepting waits when descriptors or memory have run out.
@@ -132,7 +133,8 @@ type AcceptBackoffHandler interface {
 	OnAcceptBackoff(err error)
 }
 
-func (c acceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c AcceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) sender.Operation {
 	op.policy, op.loop, op.on, op.r = policyAcceptMany, c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
 	op.retry.init(&op.op)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialSender connects a socket. See [Socket.Dial].
-type dialSender struct {
+// DialSender connects a socket. See [Socket.Dial].
+type DialSender struct {
 	affine
 	s    *Socket
 	addr Address
@@ -24,17 +24,18 @@ type dialSender struct {
 // fails with ENODEV.
 //
 // Kernel operation: IORING_OP_CONNECT, connect(2). Then SO_ERROR is read, see socket(7).
-func (s *Socket) Dial(addr netip.AddrPort) dialSender {
+func (s *Socket) Dial(addr netip.AddrPort) DialSender {
 	a, err := IPAddress(addr)
-	return dialSender{s: s, addr: a, err: err}
+	return DialSender{s: s, addr: a, err: err}
 }
 
 // DialTo is [Socket.Dial] for an address of any family. A socket for datagrams is connected immediately, and may be
 // connected again. If a unix listener has no room in its backlog, it fails with EAGAIN, as connect(2) does on a socket
 // with O_NONBLOCK; on one without, it waits for room.
-func (s *Socket) DialTo(addr Address) dialSender { return dialSender{s: s, addr: addr} }
+func (s *Socket) DialTo(addr Address) DialSender { return DialSender{s: s, addr: addr} }
 
-func (c dialSender) Connect(op *DialOp, r sender.Receiver[struct{}]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c DialSender) Connect(op *DialOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.addr, op.fault = c.addr, 0
 	if c.err != nil && !errors.As(c.err, &op.fault) {
 		op.fault = syscall.EINVAL

@@ -12,7 +12,7 @@ import (
 )
 
 // Dial is a sender of a socket that is connected to address, with a [Dialer] of default settings. See [Dialer.Dial].
-func Dial(l *Loop, network, address string) dialerSender {
+func Dial(l *Loop, network, address string) DialerSender {
 	return defaultDialer.Dial(l, network, address)
 }
 
@@ -46,8 +46,8 @@ type Resolver interface {
 
 var _ Resolver = (*net.Resolver)(nil)
 
-// dialerSender connects to an address that has to be found. See [Dialer.Dial].
-type dialerSender struct {
+// DialerSender connects to an address that has to be found. See [Dialer.Dial].
+type DialerSender struct {
 	affine
 	l                *Loop
 	dialer           *Dialer
@@ -69,11 +69,12 @@ type dialerSender struct {
 // delivered. sender.Timeout bounds the whole.
 //
 // An address that is no name never leaves the loop. [Socket.Dial] connects a socket that the program has opened.
-func (d *Dialer) Dial(l *Loop, network, address string) dialerSender {
-	return dialerSender{l: l, dialer: d, network: network, address: address}
+func (d *Dialer) Dial(l *Loop, network, address string) DialerSender {
+	return DialerSender{l: l, dialer: d, network: network, address: address}
 }
 
-func (c dialerSender) Connect(op *DialerOp, r sender.Receiver[*Socket]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c DialerSender) Connect(op *DialerOp, r sender.Receiver[*Socket]) sender.Operation {
 	op.loop, op.dialer, op.network, op.address, op.r = c.l, c.dialer, c.network, c.address, r
 	op.timer.Init((*dialerTimer)(op))
 	return op

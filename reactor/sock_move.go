@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// moveSender gives a socket to another loop. See [Socket.MoveTo].
-type moveSender struct {
+// MoveSender gives a socket to another loop. See [Socket.MoveTo].
+type MoveSender struct {
 	s, to *Socket
 	l     *Loop
 }
@@ -27,9 +27,10 @@ type moveSender struct {
 //
 // If l has ended, the descriptor is closed, and the operation completes with net.ErrClosed, on the thread that finds
 // it out: that of the loop of s, or that of l if it fails meanwhile.
-func (s *Socket) MoveTo(l *Loop, to *Socket) moveSender { return moveSender{s, to, l} }
+func (s *Socket) MoveTo(l *Loop, to *Socket) MoveSender { return MoveSender{s, to, l} }
 
-func (c moveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c MoveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.sqe.PrepNop() // an opcode that every ring has; the entry is not pushed
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.to, op.dest = c.to, c.l

@@ -14,8 +14,8 @@ import (
 // 2 GiB at a time anyway. See recv(2).
 const maxTransfer = 1 << 30
 
-// recvSender receives into the caller's memory. See [Socket.Recv].
-type recvSender struct {
+// RecvSender receives into the caller's memory. See [Socket.Recv].
+type RecvSender struct {
 	affine
 	s     *Socket
 	buf   []byte
@@ -26,17 +26,18 @@ type recvSender struct {
 // write side. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
 //
 // Kernel operation: IORING_OP_RECV, recv(2).
-func (s *Socket) Recv(buf []byte) recvSender { return recvSender{s: s, buf: buf} }
+func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s: s, buf: buf} }
 
 // RecvFlags is [Socket.Recv] with flags of recv(2): with unix.MSG_PEEK what is received can be received again, with
 // MSG_WAITALL it completes when buf is full or at EOF, with MSG_DONTWAIT it fails with EAGAIN if there is nothing, with
 // MSG_TRUNC the number of bytes is that of a whole datagram even if buf is shorter. Stopped in the middle of
 // MSG_WAITALL it completes with the number of bytes so far.
-func (s *Socket) RecvFlags(buf []byte, flags int) recvSender {
-	return recvSender{s: s, buf: buf, flags: flags}
+func (s *Socket) RecvFlags(buf []byte, flags int) RecvSender {
+	return RecvSender{s: s, buf: buf, flags: flags}
 }
 
-func (c recvSender) Connect(op *RecvOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) sender.Operation {
 	if len(c.buf) == 0 && c.flags&unix.MSG_TRUNC == 0 {
 		panic("reactor: Recv into an empty buffer, whose value 0 would read as EOF: give it room, " +
 			"or wait for bytes with Poll(unix.POLLIN)")
@@ -78,8 +79,8 @@ func (o *RecvOp) onCompletion(out outcome) {
 	o.complete(int(out.res), out)
 }
 
-// recvLeaseSender receives into a buffer of the loop. See [Socket.RecvLease].
-type recvLeaseSender struct {
+// RecvLeaseSender receives into a buffer of the loop. See [Socket.RecvLease].
+type RecvLeaseSender struct {
 	affine
 	s *Socket
 }
@@ -88,9 +89,10 @@ type recvLeaseSender struct {
 // held while nothing arrives. An empty [Lease] is EOF: the peer closed its write side.
 //
 // Kernel operation: IORING_OP_RECV with IOSQE_BUFFER_SELECT.
-func (s *Socket) RecvLease() recvLeaseSender { return recvLeaseSender{s: s} }
+func (s *Socket) RecvLease() RecvLeaseSender { return RecvLeaseSender{s: s} }
 
-func (c recvLeaseSender) Connect(op *RecvLeaseOp, r sender.Receiver[Lease]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c RecvLeaseSender) Connect(op *RecvLeaseOp, r sender.Receiver[Lease]) sender.Operation {
 	op.sqe.PrepRecvSelect(int(c.s.fd), group, 0, 0)
 	op.sqe.Ioprio = uring.RecvsendPollFirst
 	op.policy, op.loop, op.on, op.r = policyRecvLease, c.s.loop, &c.s.Descriptor, r

@@ -25,7 +25,7 @@ func (m *Message) Truncated() bool { return m.Flags&unix.MSG_TRUNC != 0 }
 // ControlTruncated reports whether there was more control data than room for it.
 func (m *Message) ControlTruncated() bool { return m.Flags&unix.MSG_CTRUNC != 0 }
 
-// incoming is an operation that receives a message into the caller's memory: what recvMsgSender and recvFDsSender have
+// incoming is an operation that receives a message into the caller's memory: what RecvMsgSender and RecvFDsSender have
 // in common.
 type incoming[T any] struct {
 	single[T]
@@ -64,8 +64,8 @@ func (o *incoming[T]) message(out outcome) (m Message) {
 	return m
 }
 
-// recvMsgSender receives a message. See [Socket.RecvFrom] and [Socket.RecvMsg].
-type recvMsgSender struct {
+// RecvMsgSender receives a message. See [Socket.RecvFrom] and [Socket.RecvMsg].
+type RecvMsgSender struct {
 	affine
 	s       *Socket
 	one     []byte
@@ -79,7 +79,7 @@ type recvMsgSender struct {
 // On a connection of the stream kind it is as [Socket.Recv]: 0 bytes are EOF.
 //
 // Kernel operation: IORING_OP_RECVMSG, recvmsg(2).
-func (s *Socket) RecvFrom(buf []byte) recvMsgSender { return recvMsgSender{s: s, one: buf} }
+func (s *Socket) RecvFrom(buf []byte) RecvMsgSender { return RecvMsgSender{s: s, one: buf} }
 
 // RecvMsg is [Socket.RecvFrom] into several pieces of memory, in order, at most 1024, and of control data into memory
 // of its own, which may be nil. The slice bufs is read by Connect and not kept; the rest belongs to the operation from
@@ -88,11 +88,12 @@ func (s *Socket) RecvFrom(buf []byte) recvMsgSender { return recvMsgSender{s: s,
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, whatever the flags;
 // [Socket.RecvFDs] is the easy way.
-func (s *Socket) RecvMsg(bufs [][]byte, control []byte, flags int) recvMsgSender {
-	return recvMsgSender{s: s, bufs: bufs, control: control, flags: flags}
+func (s *Socket) RecvMsg(bufs [][]byte, control []byte, flags int) RecvMsgSender {
+	return RecvMsgSender{s: s, bufs: bufs, control: control, flags: flags}
 }
 
-func (c recvMsgSender) Connect(op *RecvMsgOp, r sender.Receiver[Message]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c RecvMsgSender) Connect(op *RecvMsgOp, r sender.Receiver[Message]) sender.Operation {
 	op.mem.set(c.bufs)
 	op.mem.add(c.one)
 	op.control, op.recvFlags = c.control, c.flags
@@ -135,8 +136,8 @@ func (r Rights) Close() {
 	}
 }
 
-// recvFDsSender receives descriptors. See [Socket.RecvFDs].
-type recvFDsSender struct {
+// RecvFDsSender receives descriptors. See [Socket.RecvFDs].
+type RecvFDsSender struct {
 	affine
 	s    *Socket
 	buf  []byte
@@ -150,11 +151,12 @@ type recvFDsSender struct {
 // room from descriptors: receive it by [Socket.RecvMsg].
 //
 // Kernel operation: IORING_OP_RECVMSG with MSG_CMSG_CLOEXEC, recvmsg(2).
-func (s *Socket) RecvFDs(buf []byte, most int) recvFDsSender {
-	return recvFDsSender{s: s, buf: buf, most: most}
+func (s *Socket) RecvFDs(buf []byte, most int) RecvFDsSender {
+	return RecvFDsSender{s: s, buf: buf, most: most}
 }
 
-func (c recvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c RecvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) sender.Operation {
 	most := min(max(c.most, 0), MaxFDs)
 	op.mem.reset()
 	op.mem.add(c.buf)

@@ -33,8 +33,8 @@ func (d *Datagram) ControlTruncated() bool { return d.Flags&unix.MSG_CTRUNC != 0
 // Release gives the buffer back, with the control data. It is called exactly once, on the loop's thread.
 func (d *Datagram) Release() { d.lease.Release() }
 
-// recvFromLeaseSender receives a message into a buffer of the loop. See [Socket.RecvFromLease].
-type recvFromLeaseSender struct {
+// RecvFromLeaseSender receives a message into a buffer of the loop. See [Socket.RecvFromLease].
+type RecvFromLeaseSender struct {
 	affine
 	s *Socket
 }
@@ -43,9 +43,10 @@ type recvFromLeaseSender struct {
 // held while nothing arrives. On a connection a [Datagram] of no bytes is EOF.
 //
 // Kernel operation: IORING_OP_RECVMSG with IOSQE_BUFFER_SELECT.
-func (s *Socket) RecvFromLease() recvFromLeaseSender { return recvFromLeaseSender{s: s} }
+func (s *Socket) RecvFromLease() RecvFromLeaseSender { return RecvFromLeaseSender{s: s} }
 
-func (c recvFromLeaseSender) Connect(op *RecvFromLeaseOp, r sender.Receiver[Datagram]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c RecvFromLeaseSender) Connect(op *RecvFromLeaseOp, r sender.Receiver[Datagram]) sender.Operation {
 	op.in.control = op.in.control[:0]
 	op.policy, op.loop, op.on, op.r = policyRecvLease, c.s.loop, &c.s.Descriptor, r
 	return op
@@ -78,8 +79,8 @@ func (o *RecvFromLeaseOp) onCompletion(out outcome) {
 	o.r.SetValue(d) // not by complete, which would copy it more often
 }
 
-// recvMsgManySender receives messages again and again. See [Socket.RecvFromMany] and [Socket.RecvMsgMany].
-type recvMsgManySender struct {
+// RecvMsgManySender receives messages again and again. See [Socket.RecvFromMany] and [Socket.RecvMsgMany].
+type RecvMsgManySender struct {
 	affine
 	s               *Socket
 	credit, control int
@@ -98,26 +99,27 @@ type recvMsgManySender struct {
 // for IPv6 and 112 for a unix socket. If that leaves nothing of a buffer it fails with EMSGSIZE.
 //
 // Kernel operation: IORING_OP_RECVMSG, multishot where the ring has that, else single.
-func (s *Socket) RecvFromMany(credit int) recvMsgManySender {
-	return recvMsgManySender{s: s, credit: credit}
+func (s *Socket) RecvFromMany(credit int) RecvMsgManySender {
+	return RecvMsgManySender{s: s, credit: credit}
 }
 
 // RecvMsgMany is [Socket.RecvFromMany] with room for so many bytes of control data in each buffer.
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, who has to look for them.
-func (s *Socket) RecvMsgMany(credit, control int) recvMsgManySender {
-	return recvMsgManySender{s: s, credit: credit, control: control}
+func (s *Socket) RecvMsgMany(credit, control int) RecvMsgManySender {
+	return RecvMsgManySender{s: s, credit: credit, control: control}
 }
 
 // Whole has the sequence receive into buffers of the loop that have room for the largest datagram of UDP, and for as
 // much as the kernel makes of several of them (UDP_GRO), so that none is truncated. A loop has 1024 of these buffers,
 // which take memory only if they are used.
-func (c recvMsgManySender) Whole() recvMsgManySender {
+func (c RecvMsgManySender) Whole() RecvMsgManySender {
 	c.whole = true
 	return c
 }
 
-func (c recvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c RecvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) sender.Operation {
 	if op.in.control = op.in.control[:0]; cap(op.in.control) < c.control {
 		op.in.control = make([]byte, 0, c.control)
 	}

@@ -88,8 +88,7 @@ func (o *gatherOp) prepGather(flags int) {
 	}
 }
 
-// SendSender sends the caller's bytes. See [Socket.Send] and [Socket.SendAll]. It is exported because a function that
-// is given to [sender.Let], and sends what was received, has to spell its result.
+// SendSender sends the caller's bytes. See [Socket.Send] and [Socket.SendAll].
 type SendSender struct {
 	affine
 	s   *Socket
@@ -146,8 +145,8 @@ func (o *SendOp) onCompletion(out outcome) {
 	o.completeSent(out)
 }
 
-// sendvSender sends several pieces of memory as one. See [Socket.Sendv].
-type sendvSender struct {
+// SendvSender sends several pieces of memory as one. See [Socket.Sendv].
+type SendvSender struct {
 	affine
 	s    *Socket
 	bufs [][]byte
@@ -157,9 +156,10 @@ type sendvSender struct {
 // [Socket.SendAll]. The slice bufs is read by Connect and not kept. At most 1024 pieces.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
-func (s *Socket) Sendv(bufs [][]byte) sendvSender { return sendvSender{s: s, bufs: bufs} }
+func (s *Socket) Sendv(bufs [][]byte) SendvSender { return SendvSender{s: s, bufs: bufs} }
 
-func (c sendvSender) Connect(op *SendvOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) sender.Operation {
 	op.mem.set(c.bufs)
 	op.policy, op.loop, op.on, op.r = policySend, c.s.loop, &c.s.Descriptor, r
 	return op
@@ -201,8 +201,8 @@ func (o *SendvOp) onCompletion(out outcome) {
 	o.completeSent(out)
 }
 
-// sendToSender sends a datagram. See [Socket.SendTo].
-type sendToSender struct {
+// SendToSender sends a datagram. See [Socket.SendTo].
+type SendToSender struct {
 	affine
 	s   *Socket
 	buf []byte
@@ -217,11 +217,12 @@ type sendToSender struct {
 // ECONNREFUSED of its next operation. See udp(7).
 //
 // Kernel operation: IORING_OP_SEND with an address where the ring has that, else IORING_OP_SENDMSG; sendto(2).
-func (s *Socket) SendTo(buf []byte, to Address) sendToSender {
-	return sendToSender{s: s, buf: buf, to: to}
+func (s *Socket) SendTo(buf []byte, to Address) SendToSender {
+	return SendToSender{s: s, buf: buf, to: to}
 }
 
-func (c sendToSender) Connect(op *SendToOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SendToSender) Connect(op *SendToOp, r sender.Receiver[int]) sender.Operation {
 	op.buf, op.to = c.buf, c.to
 	op.policy, op.loop, op.on, op.r = policySend, c.s.loop, &c.s.Descriptor, r
 	return op

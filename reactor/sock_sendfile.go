@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendFileSender sends a part of a file. See [Socket.SendFile].
-type sendFileSender struct {
+// SendFileSender sends a part of a file. See [Socket.SendFile].
+type SendFileSender struct {
 	affine
 	s   *Socket
 	f   *File
@@ -29,11 +29,12 @@ type sendFileSender struct {
 //
 // Kernel operation: IORING_OP_SPLICE into the pipe and out of it, splice(2); IORING_OP_POLL_ADD while the socket has
 // no room.
-func (s *Socket) SendFile(f *File, off, n int64) sendFileSender {
-	return sendFileSender{s: s, f: f, off: off, n: n}
+func (s *Socket) SendFile(f *File, off, n int64) SendFileSender {
+	return SendFileSender{s: s, f: f, off: off, n: n}
 }
 
-func (c sendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender.Operation {
 	op.what = c
 	op.about(c.s.loop, &c.s.Descriptor, &c.f.Descriptor)
 	op.r = r
@@ -43,7 +44,7 @@ func (c sendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender
 // SendFileOp is the operation state of [Socket.SendFile].
 type SendFileOp struct {
 	single[int64]
-	what   sendFileSender
+	what   SendFileSender
 	phase  sendFilePhase
 	pipe   [2]int
 	inPipe int

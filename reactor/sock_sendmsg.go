@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outgoing is an operation that sends a message: what sendMsgSender and sendFDsSender have in common.
+// outgoing is an operation that sends a message: what SendMsgSender and SendFDsSender have in common.
 type outgoing struct {
 	gatherOp
 	control []byte
@@ -44,8 +44,8 @@ func (o *outgoing) onCompletion(out outcome) {
 	o.completeSent(out)
 }
 
-// sendMsgSender sends a message. See [Socket.SendMsg].
-type sendMsgSender struct {
+// SendMsgSender sends a message. See [Socket.SendMsg].
+type SendMsgSender struct {
 	affine
 	s       *Socket
 	bufs    [][]byte
@@ -61,11 +61,12 @@ type sendMsgSender struct {
 // completes.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
-func (s *Socket) SendMsg(bufs [][]byte, control []byte, to Address) sendMsgSender {
-	return sendMsgSender{s: s, bufs: bufs, control: control, to: to}
+func (s *Socket) SendMsg(bufs [][]byte, control []byte, to Address) SendMsgSender {
+	return SendMsgSender{s: s, bufs: bufs, control: control, to: to}
 }
 
-func (c sendMsgSender) Connect(op *SendMsgOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SendMsgSender) Connect(op *SendMsgOp, r sender.Receiver[int]) sender.Operation {
 	op.mem.set(c.bufs)
 	op.control, op.to = c.control, c.to
 	op.policy, op.loop, op.on, op.r = policySend, c.s.loop, &c.s.Descriptor, r
@@ -109,8 +110,8 @@ func (o *SendMsgOp) SetAddress(to Address) {
 // MaxFDs is how many descriptors one message can carry.
 const MaxFDs = 253
 
-// sendFDsSender sends descriptors. See [Socket.SendFDs].
-type sendFDsSender struct {
+// SendFDsSender sends descriptors. See [Socket.SendFDs].
+type SendFDsSender struct {
 	affine
 	s   *Socket
 	buf []byte
@@ -123,11 +124,12 @@ type sendFDsSender struct {
 // [Socket.SendMsg].
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
-func (s *Socket) SendFDs(buf []byte, fds []int) sendFDsSender {
-	return sendFDsSender{s: s, buf: buf, fds: fds}
+func (s *Socket) SendFDs(buf []byte, fds []int) SendFDsSender {
+	return SendFDsSender{s: s, buf: buf, fds: fds}
 }
 
-func (c sendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) sender.Operation {
 	op.mem.reset()
 	op.mem.add(c.buf)
 	op.setRights(c.fds)

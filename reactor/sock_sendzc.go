@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// sendZCSender sends without copying. See [Socket.SendZC] and [Socket.SendvZC].
-type sendZCSender struct {
+// SendZCSender sends without copying. See [Socket.SendZC] and [Socket.SendvZC].
+type SendZCSender struct {
 	affine
 	s    *Socket
 	one  []byte
@@ -29,15 +29,16 @@ type sendZCSender struct {
 // cannot do it, or the process may not pin so much memory, it is SendAll.
 //
 // Kernel operation: IORING_OP_SEND_ZC, and IORING_OP_SEND in its place. See io_uring_prep_send_zc(3).
-func (s *Socket) SendZC(buf []byte) sendZCSender { return sendZCSender{s: s, one: buf} }
+func (s *Socket) SendZC(buf []byte) SendZCSender { return SendZCSender{s: s, one: buf} }
 
 // SendvZC is [Socket.SendZC] of several pieces of memory, in order, at most 1024. The slice bufs is read by Connect
 // and not kept.
 //
 // Kernel operation: IORING_OP_SENDMSG_ZC, and IORING_OP_SENDMSG in its place.
-func (s *Socket) SendvZC(bufs [][]byte) sendZCSender { return sendZCSender{s: s, bufs: bufs} }
+func (s *Socket) SendvZC(bufs [][]byte) SendZCSender { return SendZCSender{s: s, bufs: bufs} }
 
-func (c sendZCSender) Connect(op *SendZCOp, r sender.Receiver[int]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SendZCSender) Connect(op *SendZCOp, r sender.Receiver[int]) sender.Operation {
 	op.mem.set(c.bufs)
 	op.mem.add(c.one)
 	op.socket, op.mustCopy = &c.s.Descriptor, false

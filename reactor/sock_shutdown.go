@@ -4,8 +4,8 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// shutdownSender shuts a direction of a connection down. See [Socket.Shutdown].
-type shutdownSender struct {
+// ShutdownSender shuts a direction of a connection down. See [Socket.Shutdown].
+type ShutdownSender struct {
 	affine
 	s   *Socket
 	how int
@@ -13,9 +13,10 @@ type shutdownSender struct {
 
 // Shutdown is a sender that shuts the connection down for unix.SHUT_RD, SHUT_WR or SHUT_RDWR. It calls shutdown(2)
 // when started, which does not block, because the kernel would carry out the entry on a worker thread.
-func (s *Socket) Shutdown(how int) shutdownSender { return shutdownSender{s: s, how: how} }
+func (s *Socket) Shutdown(how int) ShutdownSender { return ShutdownSender{s: s, how: how} }
 
-func (c shutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c ShutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.how = c.how
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op

@@ -37,8 +37,8 @@ func after(t, d int64) int64 {
 	return t + d
 }
 
-// sleepSender waits. See [Loop.SleepFor] and [Loop.SleepUntil].
-type sleepSender struct {
+// SleepSender waits. See [Loop.SleepFor] and [Loop.SleepUntil].
+type SleepSender struct {
 	affine
 	l   *Loop
 	d   time.Duration
@@ -47,14 +47,15 @@ type sleepSender struct {
 
 // SleepFor is a sender that completes d after it was started, on the loop's thread. A stop request ends it immediately,
 // stopped.
-func (l *Loop) SleepFor(d time.Duration) sleepSender { return sleepSender{l: l, d: d} }
+func (l *Loop) SleepFor(d time.Duration) SleepSender { return SleepSender{l: l, d: d} }
 
 // SleepUntil is a sender that completes at the time at, in nanoseconds as of [Loop.Now].
-func (l *Loop) SleepUntil(at int64) sleepSender {
-	return sleepSender{l: l, d: time.Duration(at), abs: true}
+func (l *Loop) SleepUntil(at int64) SleepSender {
+	return SleepSender{l: l, d: time.Duration(at), abs: true}
 }
 
-func (c sleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) sender.Operation {
+// Connect implements [sender.Sender].
+func (c SleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.loop, op.d, op.abs, op.r = c.l, c.d, c.abs, r
 	op.timer.Init((*sleepTimer)(op))
 	return op
