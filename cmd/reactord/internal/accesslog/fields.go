@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // field is something that a line may show. It has one of the functions.
@@ -17,6 +18,7 @@ type field struct {
 	number  func(*Record) int64
 	took    func(*Record) time.Duration // in milliseconds, to a thousandth
 	address func(*Record) netip.AddrPort
+	server  func(*Record) serveraddr.Addr
 	at      func(*Record) time.Time
 	flag    func(*Record) bool
 	own     bool // the text is from this program, and may have spaces
@@ -32,7 +34,7 @@ var fields = []field{
 	{name: "route", text: func(r *Record) string { return r.Route }},
 	{name: "backend", text: func(r *Record) string { return r.Backend }},
 	{name: "server", text: func(r *Record) string { return r.Server }},
-	{name: "server_address", address: func(r *Record) netip.AddrPort { return r.ServerAddress }},
+	{name: "server_address", server: func(r *Record) serveraddr.Addr { return r.ServerAddress }},
 	{name: "client", address: func(r *Record) netip.AddrPort { return r.Client }},
 	{name: "peer", address: func(r *Record) netip.AddrPort { return r.Peer }},
 	{name: "local", address: func(r *Record) netip.AddrPort { return r.Local }},

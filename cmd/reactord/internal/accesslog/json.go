@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -68,17 +69,29 @@ func (j *asJSON) append(line []byte, r *Record) []byte {
 			line = j.clocks[times&1].append(line, f.at(r), 6)
 			line = append(line, `Z"`...)
 			times++
-		default:
-			if a := f.address(r); a.IsValid() {
-				line = append(line, '"')
-				line = append(a.AppendTo(line), '"')
+		case f.server != nil:
+			if a := f.server(r); a.IsUnix() {
+				line = appendQuoted(line, a.String())
+			} else {
+				line = appendQuotedAddress(line, a.AddrPort())
 			}
+		default:
+			line = appendQuotedAddress(line, f.address(r))
 		}
 		if len(line) == value { // it is not known
 			line = line[:before]
 		}
 	}
 	return append(line, '}', '\n')
+}
+
+// appendQuotedAddress appends an address as a string; nothing if it is not valid.
+func appendQuotedAddress(line []byte, a netip.AddrPort) []byte {
+	if !a.IsValid() {
+		return line
+	}
+	line = append(line, '"')
+	return append(a.AppendTo(line), '"')
 }
 
 // appendQuoted appends a string of JSON. What is not UTF-8 becomes U+FFFD.

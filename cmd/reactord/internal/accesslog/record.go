@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
 )
 
@@ -18,7 +19,7 @@ type Record struct {
 	Backend  string // "": none was chosen
 	Server   string // "": likewise
 
-	ServerAddress netip.AddrPort
+	ServerAddress serveraddr.Addr
 	Client        netip.AddrPort // as a trusted PROXY header says, if there is one
 	Peer          netip.AddrPort // of the socket
 	Local         netip.AddrPort // that the client has connected to

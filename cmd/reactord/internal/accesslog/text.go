@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -70,12 +71,23 @@ func (t *asText) appendField(line []byte, f *field, r *Record) []byte {
 		return strconv.AppendBool(line, f.flag(r))
 	case f.at != nil:
 		return append(t.clock.append(line, f.at(r), 6), 'Z')
-	default:
-		if a := f.address(r); a.IsValid() {
-			return a.AppendTo(line)
+	case f.server != nil:
+		a := f.server(r)
+		if a.IsUnix() {
+			return appendEscaped(line, a.String())
 		}
+		return appendAddress(line, a.AddrPort())
+	default:
+		return appendAddress(line, f.address(r))
 	}
-	return append(line, '-')
+}
+
+// appendAddress appends an address, or "-" if it is not valid.
+func appendAddress(line []byte, a netip.AddrPort) []byte {
+	if !a.IsValid() {
+		return append(line, '-')
+	}
+	return a.AppendTo(line)
 }
 
 // appendMilliseconds appends a duration with three digits behind the point; -1: it was not reached.

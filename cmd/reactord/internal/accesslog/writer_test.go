@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -27,7 +28,7 @@ func sample() Record {
 	addr := netip.MustParseAddrPort
 	return Record{
 		ID: 7, Network: "tcp", Listener: "web", Route: "api", Backend: "app", Server: "app1",
-		ServerAddress: addr("10.0.0.1:80"), Client: addr("192.0.2.1:1234"), Peer: addr("[2001:db8::1]:99"),
+		ServerAddress: serveraddr.MustParse("10.0.0.1:80"), Client: addr("192.0.2.1:1234"), Peer: addr("[2001:db8::1]:99"),
 		Local: addr("192.0.2.9:443"), SNI: "example.org", ALPN: "h2", ClientCN: "bob",
 		TLS:      TLS{Version: 0x304, Cipher: 0x1301, Resumed: true},
 		Accepted: at, Ended: at.Add(2500 * time.Millisecond), Total: 2500 * time.Millisecond,

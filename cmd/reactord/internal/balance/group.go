@@ -3,10 +3,10 @@ package balance
 import (
 	"cmp"
 	"math"
-	"net/netip"
 	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // MaxWeight is the largest weight that has an effect of its own. More counts as this.
@@ -14,7 +14,7 @@ const MaxWeight = 1 << 30
 
 // Server is a server of a group, as it is now.
 type Server struct {
-	Key      netip.AddrPort
+	Key      serveraddr.Addr
 	Weight   int    // in relation to the others, in any unit; 0: it gets no new connections
 	Priority int    // lower ones first
 	Backup   bool   // its priority is the last
@@ -128,7 +128,7 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 }
 
 func newMember(s *Server) member {
-	m := member{id: hashAddrPort(s.Key), load: s.Load, weight: int64(min(s.Weight, MaxWeight))}
+	m := member{id: hashServer(s.Key), load: s.Load, weight: int64(min(s.Weight, MaxWeight))}
 	m.healthy, m.waiting = s.Healthy, s.Waiting && !s.Healthy
 	if m.load == nil {
 		m.load = new(Load)

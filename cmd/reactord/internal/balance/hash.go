@@ -3,6 +3,8 @@ package balance
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // The hashes are fixed: processes of a fleet, and versions of the program, choose alike.
@@ -20,7 +22,12 @@ func hashAddr(a netip.Addr) uint64 {
 	return mix(mix(binary.BigEndian.Uint64(b[:8])) ^ binary.BigEndian.Uint64(b[8:]))
 }
 
-func hashAddrPort(a netip.AddrPort) uint64 { return mix(hashAddr(a.Addr()) ^ uint64(a.Port())) }
+func hashServer(a serveraddr.Addr) uint64 {
+	if a.IsUnix() {
+		return hashString(a.Path())
+	}
+	return mix(hashAddr(a.IP()) ^ uint64(a.Port()))
+}
 
 func hashString(s string) uint64 {
 	h := uint64(len(s))

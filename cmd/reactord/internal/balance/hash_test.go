@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // choose is the server of each of n clients.
@@ -32,6 +34,19 @@ func moved(before, after []int, gone int) int {
 		}
 	}
 	return n
+}
+
+// TestHashesOfServers checks that servers keep their hashes forever: with another one, clients would move to other
+// servers in an upgrade.
+func TestHashesOfServers(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"10.0.0.1:80": 0x4afeb18b0afd4d0a, "[2001:db8::1]:443": 0x908bf8cdf275020a,
+		"unix:///run/app.sock": 0x4f3293a4f3d3f02e, "unix://@app": 0xc3888a748c4f140c,
+	} {
+		if got := hashServer(serveraddr.MustParse(text)); got != want {
+			t.Errorf("%s has the hash %#x, want %#x", text, got, want)
+		}
+	}
 }
 
 func TestHashesAreStable(t *testing.T) {

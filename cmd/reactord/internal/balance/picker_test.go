@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // servers makes n healthy servers of weight 1.
@@ -15,7 +16,7 @@ func servers(n int) []Server {
 	s := make([]Server, n)
 	for i := range s {
 		a := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-		s[i] = Server{Key: netip.AddrPortFrom(a, 80), Weight: 1, Healthy: true, Load: new(Load)}
+		s[i] = Server{Key: serveraddr.IP(netip.AddrPortFrom(a, 80)), Weight: 1, Healthy: true, Load: new(Load)}
 	}
 	return s
 }

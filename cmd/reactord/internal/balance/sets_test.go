@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 func hosts(n int) []string {
@@ -329,12 +330,12 @@ func TestSetRemembersTheLast(t *testing.T) {
 		s.Add(list[i].Key)
 	}
 	for i := range list {
-		if got := s.has(hashAddrPort(list[i].Key)); got != (i >= 2) {
+		if got := s.has(hashServer(list[i].Key)); got != (i >= 2) {
 			t.Errorf("server %d of %d is in the set: %v", i, len(list), got)
 		}
 	}
 	s.Clear()
-	if s.Len() != 0 || s.has(hashAddrPort(list[9].Key)) {
+	if s.Len() != 0 || s.has(hashServer(list[9].Key)) {
 		t.Error("the set is not empty")
 	}
 }
@@ -419,7 +420,7 @@ func TestWaiting(t *testing.T) {
 		var list []Server
 		for i, kind := range c.servers {
 			list = append(list, Server{
-				Key: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 80), Weight: 1,
+				Key: serveraddr.IP(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 80)), Weight: 1,
 				Healthy: kind == up, Waiting: kind == waiting,
 			})
 		}

@@ -2,8 +2,9 @@ package balance
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // subset is the n of live that come first in the order of this process. Each server has its place in that order by
@@ -22,7 +23,7 @@ func (g *Group) subset(live []int32, n int, key string) []int32 {
 
 // Ranks is the place of servers in the order of the process that the key tells from others: its subset of n servers is
 // the n with the least ranks.
-func Ranks(key string) func(server netip.AddrPort) uint64 {
+func Ranks(key string) func(server serveraddr.Addr) uint64 {
 	h := hashString(key)
-	return func(server netip.AddrPort) uint64 { return mix(h ^ hashAddrPort(server)) }
+	return func(server serveraddr.Addr) uint64 { return mix(h ^ hashServer(server)) }
 }

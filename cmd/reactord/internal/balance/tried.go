@@ -1,8 +1,9 @@
 package balance
 
 import (
-	"net/netip"
 	"slices"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // triedMax is how many servers a [Set] remembers.
@@ -16,8 +17,8 @@ type Set struct {
 }
 
 // Add adds a server.
-func (s *Set) Add(key netip.AddrPort) {
-	s.ids[s.n%triedMax] = hashAddrPort(key)
+func (s *Set) Add(key serveraddr.Addr) {
+	s.ids[s.n%triedMax] = hashServer(key)
 	s.n++
 }
 

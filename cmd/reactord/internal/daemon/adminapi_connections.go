@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"slices"
 	"strconv"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
@@ -135,7 +135,7 @@ func (d *adminDaemon) filter(f *admin.Filter) proxy.Filter {
 		Listener: f.Listener, Backend: f.Backend, Server: f.Server, Client: f.Client,
 		OlderThan: f.MinAge, IdleFor: f.MinIdle,
 	}
-	if at, err := netip.ParseAddrPort(f.Server); err == nil {
+	if at, err := serveraddr.Parse(f.Server); err == nil {
 		out.Server, out.Address = "", at
 	}
 	return out

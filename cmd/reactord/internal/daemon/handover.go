@@ -2,10 +2,10 @@ package daemon
 
 import (
 	"encoding/json"
-	"net/netip"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"go.uber.org/zap"
 )
@@ -21,10 +21,10 @@ type handoverRecord struct {
 
 // overrideRecord is an override of the admin API.
 type overrideRecord struct {
-	Backend string         `json:"backend"`
-	Server  netip.AddrPort `json:"server"`
-	State   *plan.State    `json:"state,omitempty"`
-	Weight  *int           `json:"weight,omitempty"`
+	Backend string          `json:"backend"`
+	Server  serveraddr.Addr `json:"server"`
+	State   *plan.State     `json:"state,omitempty"`
+	Weight  *int            `json:"weight,omitempty"`
 }
 
 // record returns what the process before this one has passed.

@@ -23,7 +23,7 @@ func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Overr
 		c.Backends[i].Servers = make([]config.Server, len(b.Servers))
 		for j, s := range b.Servers {
 			c.Backends[i].Servers[j] = config.Server{
-				Address: config.Address{Host: s.Address.Addr().String(), Port: s.Address.Port()},
+				Address: config.Address{Host: s.Address.IP().String(), Port: s.Address.Port()},
 				Name:    s.Name, Weight: s.Weight, Priority: s.Priority, Backup: s.Backup, Locality: s.Locality,
 				MaxConnections: s.MaxConnections, Plain: s.Plain, State: s.State.String(),
 			}

@@ -2,12 +2,12 @@ package daemon
 
 import (
 	"bytes"
-	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // The plan in force is a configuration file, in which every value says where it comes from.
@@ -29,12 +29,12 @@ backends:
 	f := &plan.File{Config: cfg, Errors: source.Errors, Place: source.Place, Origin: source.Origin}
 	parts := plan.Parts{File: f, Discovered: map[plan.Source][]plan.Server{
 		plan.Sources(&cfg.Backends[0])[0]: {
-			{Address: netip.MustParseAddrPort("192.0.2.9:1"), Weight: 3, Origin: "dns a.test"},
+			{Address: serveraddr.MustParse("192.0.2.9:1"), Weight: 3, Origin: "dns a.test"},
 		},
 	}}
 	state := plan.Drain
 	overrides := map[plan.ServerKey]plan.Override{
-		{Backend: "b", Address: netip.MustParseAddrPort("192.0.2.1:1")}: {State: &state},
+		{Backend: "b", Address: serveraddr.MustParse("192.0.2.1:1")}: {State: &state},
 	}
 	parts.Overrides = overrides
 	p, err := plan.Merge(parts)

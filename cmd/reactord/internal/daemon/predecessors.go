@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"go.uber.org/zap"
 )
@@ -115,7 +115,7 @@ func (p *predecessors) reopen() { tell(p, admin.PostReopen, admin.None{}) }
 
 // closeServer resets the connections of the processes to a server that is down: they do not check it. It does not
 // block.
-func (p *predecessors) closeServer(backend string, server netip.AddrPort) {
+func (p *predecessors) closeServer(backend string, server serveraddr.Addr) {
 	if len(p.alive()) > 0 {
 		go tell(p, admin.CloseConnections, admin.CloseQuery{
 			Filter: admin.Filter{Backend: backend, Server: server.String()},

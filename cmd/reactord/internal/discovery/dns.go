@@ -15,6 +15,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -59,7 +60,7 @@ func (d *DNS) lookup(ctx context.Context) found {
 		servers = r.services(ctx, name)
 	} else {
 		for _, ip := range r.addresses(ctx, name, d.cfg.Type) {
-			a := netip.AddrPortFrom(ip, uint16(d.cfg.Port))
+			a := serveraddr.IP(netip.AddrPortFrom(ip, uint16(d.cfg.Port)))
 			servers = append(servers, plan.Server{
 				Name: a.String(), Address: a, Weight: d.cfg.Weight, Priority: d.cfg.Priority, Locality: d.cfg.Locality,
 				Origin: d.origin,
@@ -197,7 +198,7 @@ func (r *round) services(ctx context.Context, name string) []plan.Server {
 	var servers []plan.Server
 	for i, s := range a.services {
 		for _, ip := range targets[i] {
-			at := netip.AddrPortFrom(ip, s.port)
+			at := serveraddr.IP(netip.AddrPortFrom(ip, s.port))
 			server := plan.Server{
 				Name: at.String(), Address: at, Weight: weight(int(s.weight), heaviest[s.priority]),
 				Priority: int(s.priority) + r.source.cfg.Priority, Locality: r.source.cfg.Locality,

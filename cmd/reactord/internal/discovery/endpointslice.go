@@ -13,6 +13,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // endpointSlice is what matters of an EndpointSlice of discovery.k8s.io/v1.
@@ -157,7 +158,7 @@ func (r *sliceReader) server(s *endpointSlice, e *endpoint, port int) (plan.Serv
 	if zone := printable(e.Zone); zone != e.Zone || len(zone) > maxWord {
 		return plan.Server{}, fmt.Errorf("the zone %.60q", e.Zone)
 	}
-	at := netip.AddrPortFrom(ip.Unmap(), uint16(port))
+	at := serveraddr.IP(netip.AddrPortFrom(ip.Unmap(), uint16(port)))
 	out := plan.Server{Name: at.String(), Address: at, Weight: 1, Locality: e.Zone, Origin: r.origin}
 	if e.TargetRef.Kind == "Pod" {
 		out.Origin += ", pod " + printable(e.TargetRef.Name)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // fileSource is a source that reads often.
@@ -176,7 +177,7 @@ func TestLabels(t *testing.T) {
 		"name": "a \u00e9", "max_connections": "10", "state": "maintenance", "__meta": "x"}, "targets": ["10.0.0.1:80"]},
 		{"targets": null}]`, parseJSON)
 	want := plan.Server{
-		Name: "a é", Address: netip.MustParseAddrPort("10.0.0.1:80"), Priority: 3, Backup: true, Locality: "eu-1",
+		Name: "a é", Address: serveraddr.MustParse("10.0.0.1:80"), Priority: 3, Backup: true, Locality: "eu-1",
 		MaxConnections: 10, State: plan.Maintenance, Origin: "2:100",
 	}
 	if err != nil || len(servers) != 1 || servers[0] != want {

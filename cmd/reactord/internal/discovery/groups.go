@@ -9,6 +9,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // example is a target group, for errors.
@@ -191,7 +192,7 @@ func (g *groups) target(ctx context.Context, s plan.Server, v *value) (plan.Serv
 	if err != nil {
 		return s, &contentError{line: v.line, column: v.column, text: fmt.Sprintf("target %s: %v", v.quoted(), err), err: err}
 	}
-	s.Address = netip.AddrPortFrom(ip, a.Port)
+	s.Address = serveraddr.IP(netip.AddrPortFrom(ip, a.Port))
 	if s.Name == "" {
 		s.Name = a.HostPort()
 	}

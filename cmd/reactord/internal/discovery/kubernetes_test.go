@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // states are "ADDRESS STATE", in order.
@@ -54,7 +54,7 @@ func TestKubernetes(t *testing.T) {
 	source := f.service(t)
 	r := start(t, source)
 	got := r.awaitStates("10.0.0.1:80 up", "10.0.0.3:80 up", "10.0.0.4:80 drain", "10.0.0.5:81 up")
-	want := plan.Server{Name: "10.0.0.1:80", Address: netip.MustParseAddrPort("10.0.0.1:80"), Weight: 1, Locality: "z-1",
+	want := plan.Server{Name: "10.0.0.1:80", Address: serveraddr.MustParse("10.0.0.1:80"), Weight: 1, Locality: "z-1",
 		Origin: "kubernetes edge/app:http, pod app-10.0.0.1"}
 	if got[0] != want {
 		t.Errorf("%+v\nwant %+v", got[0], want)

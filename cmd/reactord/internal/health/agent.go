@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/sender/task"
 )
@@ -53,9 +53,8 @@ var unreported = AgentReport{Weight: 100}
 // [Check]; that the agent cannot be reached says nothing about its server.
 //
 // It is called by the function of t, which runs on a loop.
-func AskAgent(t *task.T, to netip.AddrPort, a *config.Agent, before AgentReport) (AgentReport, error) {
-	to = netip.AddrPortFrom(to.Addr(), uint16(a.Port))
-	report := before
+func AskAgent(t *task.T, to serveraddr.Addr, a *config.Agent, before AgentReport) (AgentReport, error) {
+	report, to := before, to.WithPort(uint16(a.Port))
 	err := run(t, to, cmp.Or(a.Timeout, defaultAgentTimeout), func(p *probe, c *netconn.Conn) error {
 		if err := p.send(c, []byte(a.Send)); err != nil {
 			return err

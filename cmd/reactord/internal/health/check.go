@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/sender/task"
 )
@@ -34,7 +34,7 @@ var proxyLocal = proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: tr
 // certificate of the client; nil: the system's authorities.
 //
 // It is called by the function of t, which runs on a loop. See [Preload] for c.TLSServerName.
-func Check(t *task.T, to netip.AddrPort, c *config.Check, keys *certs.Client) error {
+func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) error {
 	send, err := payload(c.Send, c.SendHex)
 	if err != nil {
 		return fmt.Errorf("send_hex: %w", err)
@@ -44,7 +44,7 @@ func Check(t *task.T, to netip.AddrPort, c *config.Check, keys *certs.Client) er
 		return fmt.Errorf("expect_hex: %w", err)
 	}
 	if c.Port != 0 {
-		to = netip.AddrPortFrom(to.Addr(), uint16(c.Port))
+		to = to.WithPort(uint16(c.Port))
 	}
 	return run(t, to, cmp.Or(c.Timeout, defaultTimeout), func(p *probe, conn *netconn.Conn) error {
 		if c.Proxy {

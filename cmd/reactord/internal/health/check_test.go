@@ -24,6 +24,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
 	"golang.org/x/sys/unix"
@@ -40,7 +41,7 @@ func (l *looping) checkWith(to netip.AddrPort, c config.Check, keys *certs.Clien
 		c.Timeout = patience
 	}
 	before := descriptors(l.t)
-	err := l.do(func(t *task.T) error { return Check(t, to, &c, keys) })
+	err := l.do(func(t *task.T) error { return Check(t, serveraddr.IP(to), &c, keys) })
 	if after := descriptors(l.t); after > before+1 { // the server may not have closed its end yet
 		l.t.Errorf("%d descriptors before the check, %d after it", before, after)
 	}
@@ -165,7 +166,7 @@ func TestStopped(t *testing.T) {
 		onRings(t, func(t *testing.T, l *looping) {
 			accepted := make(chan struct{}, 1)
 			to := server(t, func(c *net.TCPConn) { accepted <- struct{}{}; silent(c) })
-			done := l.start(func(t *task.T) error { return Check(t, to, &c, nil) })
+			done := l.start(func(t *task.T) error { return Check(t, serveraddr.IP(to), &c, nil) })
 			await(t, accepted)
 			l.Stop()
 			if err := l.wait(done); !errors.Is(err, sender.ErrStopped) {
@@ -180,7 +181,7 @@ func TestInconclusive(t *testing.T) {
 	onRings(t, func(t *testing.T, l *looping) {
 		to := server(t, silent)
 		release := exhaust(t)
-		err := l.do(func(t *task.T) error { return Check(t, to, &config.Check{}, nil) })
+		err := l.do(func(t *task.T) error { return Check(t, serveraddr.IP(to), &config.Check{}, nil) })
 		release()
 		if !errors.Is(err, ErrInconclusive) || !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("%v, want %v", err, ErrInconclusive)
@@ -361,7 +362,7 @@ func TestAgent(t *testing.T) {
 			a := &config.Agent{Port: int(to.Port()), Timeout: patience, Send: send}
 			address := netip.AddrPortFrom(to.Addr(), 1)
 			_ = l.do(func(t *task.T) error {
-				r, err = AskAgent(t, address, a, unreported)
+				r, err = AskAgent(t, serveraddr.IP(address), a, unreported)
 				return nil
 			})
 			return r, err

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"math/rand/v2"
-	"net/netip"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -26,7 +26,7 @@ type Observer interface {
 // Config is what a Monitor monitors.
 type Config struct {
 	Loop     *reactor.Loop
-	Address  netip.AddrPort
+	Address  serveraddr.Addr
 	Check    *config.Check // without an interval, or nil: no checks
 	Keys     *certs.Client // of checks with TLS; nil: they have the system's authorities
 	Agent    *config.Agent // without a port, or nil: no agent

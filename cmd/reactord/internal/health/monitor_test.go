@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/sender"
 )
 
@@ -85,7 +86,7 @@ func TestMonitor(t *testing.T) {
 		check := fast()
 		check.Expect = "ok"
 		w, m := newWatcher(), new(Monitor)
-		l.on(func() { m.Start(Config{Loop: l.Loop, Address: to, Check: check, Observer: w}) })
+		l.on(func() { m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(to), Check: check, Observer: w}) })
 		for range 3 {
 			off.Store(true)
 			if c := await(t, w.health); c.up || c.reason == nil {
@@ -103,7 +104,7 @@ func TestMonitor(t *testing.T) {
 		})
 		l.stop(m)
 		off.Store(true)
-		l.on(func() { m.Start(Config{Loop: l.Loop, Address: to, Check: check, Observer: w}) })
+		l.on(func() { m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(to), Check: check, Observer: w}) })
 		await(t, w.health)
 		l.stop(m)
 	})
@@ -115,7 +116,7 @@ func TestFirstCheckDecides(t *testing.T) {
 		w, m := newWatcher(), new(Monitor)
 		check := fast()
 		check.Fall, check.DownInterval = 100, time.Hour
-		l.on(func() { m.Start(Config{Loop: l.Loop, Address: vacant(t), Check: check, Observer: w}) })
+		l.on(func() { m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(vacant(t)), Check: check, Observer: w}) })
 		if c := await(t, w.health); c.up {
 			t.Error("it is up")
 		}
@@ -136,7 +137,7 @@ func TestStopInFlight(t *testing.T) {
 		check := fast()
 		check.Expect = "x"
 		w, m := newWatcher(), new(Monitor)
-		cfg := Config{Loop: l.Loop, Address: to, Check: check, Observer: w}
+		cfg := Config{Loop: l.Loop, Address: serveraddr.IP(to), Check: check, Observer: w}
 		cfg.Agent = &config.Agent{Port: int(to.Port()), Interval: time.Millisecond, Timeout: patience}
 		for range 3 {
 			before := descriptors(t)
@@ -171,7 +172,7 @@ func TestMonitorWithoutDescriptors(t *testing.T) {
 		to, _ := switchable(t)
 		w, m := newWatcher(), new(Monitor)
 		release := exhaust(t)
-		l.on(func() { m.Start(Config{Loop: l.Loop, Address: to, Check: fast(), Observer: w}) })
+		l.on(func() { m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(to), Check: fast(), Observer: w}) })
 		until(t, func() (ok bool) {
 			l.on(func() { ok = m.Status().Inconclusive > 5 })
 			return ok
@@ -209,7 +210,7 @@ func TestMonitorAsksTheAgent(t *testing.T) {
 		to := server(t, func(c *net.TCPConn) { fmt.Fprintln(c, line.Load()) })
 		w, m := newWatcher(), new(Monitor)
 		agent := &config.Agent{Port: int(to.Port()), Interval: time.Millisecond, Timeout: patience}
-		l.on(func() { m.Start(Config{Loop: l.Loop, Address: to, Agent: agent, Observer: w}) })
+		l.on(func() { m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(to), Agent: agent, Observer: w}) })
 		expect := func(want AgentReport) {
 			t.Helper()
 			if got := await(t, w.agent); got != want {
@@ -244,7 +245,9 @@ func TestMonitorRecallsTheAgent(t *testing.T) {
 		w, m := newWatcher(), new(Monitor)
 		agent := &config.Agent{Port: int(to.Port()), Interval: time.Millisecond, Timeout: patience}
 		before := &AgentReport{Weight: 50, State: AgentDrain}
-		l.on(func() { m.Start(Config{Loop: l.Loop, Address: to, Agent: agent, Report: before, Observer: w}) })
+		l.on(func() {
+			m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(to), Agent: agent, Report: before, Observer: w})
+		})
 		if got := await(t, w.agent); got != unreported {
 			t.Errorf("%+v, want %+v", got, unreported)
 		}
@@ -260,7 +263,7 @@ func TestConfigure(t *testing.T) {
 		refused.Port = int(vacant(t).Port())
 		l.on(func() {
 			m.Configure(fast(), nil, nil) // before Start it does nothing
-			m.Start(Config{Loop: l.Loop, Address: to, Observer: w})
+			m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(to), Observer: w})
 			m.Configure(refused, nil, nil)
 		})
 		if c := await(t, w.health); c.up {
@@ -297,7 +300,7 @@ func TestObserverStopsTheMonitor(t *testing.T) {
 	onRings(t, func(t *testing.T, l *looping) {
 		m := new(Monitor)
 		s := &stopper{m, make(chan struct{})}
-		l.on(func() { m.Start(Config{Loop: l.Loop, Address: vacant(t), Check: fast(), Observer: s}) })
+		l.on(func() { m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(vacant(t)), Check: fast(), Observer: s}) })
 		await(t, s.done)
 		l.on(func() {
 			if m.life != idle || m.check.timer.Pending() {
@@ -319,7 +322,7 @@ func TestChecksAreSpread(t *testing.T) {
 			for i := range monitors {
 				m := &monitors[i]
 				now := l.Clock()
-				m.Start(Config{Loop: l.Loop, Address: to, Check: check, Observer: newWatcher(), Seed: uint64(i + 1)})
+				m.Start(Config{Loop: l.Loop, Address: serveraddr.IP(to), Check: check, Observer: newWatcher(), Seed: uint64(i + 1)})
 				first = append(first, m.check.timer.Deadline()-now)
 			}
 			for i := range monitors {
@@ -368,7 +371,7 @@ func TestSuspect(t *testing.T) {
 		w, m := newWatcher(), new(Monitor)
 		l.on(func() {
 			m.Start(Config{
-				Loop: l.Loop, Address: to, Check: check, Observer: w,
+				Loop: l.Loop, Address: serveraddr.IP(to), Check: check, Observer: w,
 				OnCheck: func(err error, _ time.Duration) { checked <- err },
 			})
 			check.Interval = time.Hour // from the second check on

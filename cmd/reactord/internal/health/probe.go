@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"syscall"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/sender"
@@ -46,7 +46,7 @@ type probe struct {
 //
 // A connection that the peer has not closed is reset: with FIN, its end would stay in TIME_WAIT here for a minute, for
 // each check. After the peer's FIN, a FIN costs nothing, and no peer is told of an error that is none.
-func run(t *task.T, to netip.AddrPort, timeout time.Duration, ask func(p *probe, c *netconn.Conn) error) error {
+func run(t *task.T, to serveraddr.Addr, timeout time.Duration, ask func(p *probe, c *netconn.Conn) error) error {
 	loop, ok := t.Scheduler().(*reactor.Loop)
 	if !ok {
 		panic("health: a check outside of a loop: call it in a task that a reactor.Loop runs")
@@ -73,9 +73,9 @@ func run(t *task.T, to netip.AddrPort, timeout time.Duration, ask func(p *probe,
 	return fmt.Errorf("%s: %w", p.step, err)
 }
 
-func (p *probe) connect(to netip.AddrPort, ask func(p *probe, c *netconn.Conn) error) error {
+func (p *probe) connect(to serveraddr.Addr, ask func(p *probe, c *netconn.Conn) error) error {
 	family := unix.AF_INET6
-	if to.Addr().Is4() {
+	if to.IP().Is4() {
 		family = unix.AF_INET
 	}
 	if err := p.socket.Open(p.loop, family, unix.SOCK_STREAM, 0); err != nil {
@@ -89,7 +89,7 @@ func (p *probe) connect(to netip.AddrPort, ask func(p *probe, c *netconn.Conn) e
 		_, _ = task.Await(p.t, p.socket.Close())
 	})
 	_ = p.socket.SetNoDelay(true)
-	if _, err := task.Await(p.t, p.socket.Dial(to)); err != nil {
+	if _, err := task.Await(p.t, p.socket.Dial(to.AddrPort())); err != nil {
 		return err
 	}
 	return ask(p, netconn.New(p.t, &p.socket))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
@@ -212,7 +213,7 @@ func (o *subject) change() {
 		o.model = newStreak(max(1, o.check.Fall))
 		check, agent := o.check, o.agent
 		o.m.Start(Config{
-			Loop: o.s.loop, Address: o.address, Check: &check, Agent: &agent, Observer: o, OnCheck: o.onCheck,
+			Loop: o.s.loop, Address: serveraddr.IP(o.address), Check: &check, Agent: &agent, Observer: o, OnCheck: o.onCheck,
 			Seed: o.s.rng.Uint64(),
 		})
 	case o.s.rng.IntN(2) == 0:

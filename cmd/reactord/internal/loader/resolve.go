@@ -10,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 const (
@@ -51,9 +52,9 @@ func warnOfSharedAddresses(f *plan.File, warn func(string)) {
 		return
 	}
 	for _, b := range f.Config.Backends {
-		known := map[netip.AddrPort]string{}
+		known := map[serveraddr.Addr]string{}
 		for _, s := range b.Servers {
-			at, name := f.Address(s.Address), s.Address.HostPort()
+			at, name := f.ServerAddress(s.Address), s.Address.HostPort()
 			if first, twice := known[at]; !twice {
 				known[at] = name
 			} else if first != name {

@@ -46,7 +46,7 @@ backends:
 		listeners = append(listeners, bound{l.Name, l.Bind})
 	}
 	for _, s := range got.Backend("app").Servers {
-		servers = append(servers, bound{s.Name, s.Address})
+		servers = append(servers, bound{s.Name, s.Address.AddrPort()})
 	}
 	same := cmpopts.EquateComparable(netip.AddrPort{})
 	want := []bound{{"name", at("127.0.0.1:81")}, {"six", at("[::1]:80")}}

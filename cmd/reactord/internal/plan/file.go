@@ -7,6 +7,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // File is the part of the configuration file.
@@ -40,6 +41,9 @@ func (f *File) Address(a config.Address) netip.AddrPort {
 	}
 	return netip.AddrPortFrom(ip, a.Port)
 }
+
+// ServerAddress returns the address of a server's setting.
+func (f *File) ServerAddress(a config.Address) serveraddr.Addr { return serveraddr.IP(f.Address(a)) }
 
 // Explain makes an error of problems of Config: see Errors.
 func (f *File) Explain(problems []config.Problem) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // small is a file with a listener "web" and a backend "app" with two servers.
@@ -160,7 +161,7 @@ func TestLinesAreBounded(t *testing.T) {
 	next, found := small(), []Server{}
 	for i := range 5000 {
 		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 80)
-		found = append(found, Server{Address: at, Weight: 1})
+		found = append(found, Server{Address: serveraddr.IP(at), Weight: 1})
 	}
 	d := config.NewDNS()
 	d.Name = "a.test"

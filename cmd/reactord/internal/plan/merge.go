@@ -12,6 +12,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // MaxServers is how many servers a backend has at most.
@@ -185,7 +186,7 @@ func (m *merger) backend(index int) {
 	b := &backendMerger{
 		merger:  m,
 		index:   index,
-		byKey:   map[netip.AddrPort]int{},
+		byKey:   map[serveraddr.Addr]int{},
 		byName:  map[string]int{},
 		servers: make([]Server, 0, len(c.Servers)),
 	}
@@ -223,7 +224,7 @@ type backendMerger struct {
 	*merger
 	index   int // in the file
 	servers []Server
-	byKey   map[netip.AddrPort]int // index in servers
+	byKey   map[serveraddr.Addr]int // index in servers
 	byName  map[string]int
 }
 
@@ -249,7 +250,7 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 			b.value(path+".state", "", "state", "%v", err)
 		}
 		s := Server{
-			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.Address(c.Address), Host: hostName(c.Address.Host),
+			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.ServerAddress(c.Address), Host: hostName(c.Address.Host),
 			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
 			MaxConnections: c.MaxConnections, Plain: c.Plain, State: state, Origin: b.file.place(path),
 		}
@@ -293,7 +294,7 @@ func (b *backendMerger) add(s Server) {
 // discovered adds servers that no source before has.
 func (b *backendMerger) discovered(servers []Server) {
 	for _, s := range servers {
-		s.Address = netip.AddrPortFrom(s.Address.Addr().Unmap(), s.Address.Port())
+		s.Address = s.Address.Unmap()
 		if _, known := b.byKey[s.Address]; known {
 			continue
 		}
@@ -316,7 +317,7 @@ func (b *backendMerger) discovered(servers []Server) {
 
 // fault is what is wrong with a discovered server alone, or "".
 func (s *Server) fault() string {
-	ip := s.Address.Addr()
+	ip := s.Address.IP()
 	switch {
 	case !ip.IsValid():
 		return "a server without an address"

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 const twoSources = `
@@ -32,7 +33,7 @@ func parsed(t testing.TB, text string) *File {
 }
 
 func server(address, name string) Server {
-	return Server{Address: netip.MustParseAddrPort(address), Name: name, Weight: 1, Origin: "dns a.test"}
+	return Server{Address: serveraddr.MustParse(address), Name: name, Weight: 1, Origin: "dns a.test"}
 }
 
 // A plan has the servers of all sources, each once: that of the first source that has it. Overrides come last.
@@ -49,19 +50,19 @@ func TestMerge(t *testing.T) {
 			{"gone", DNS, "b.test"}: {server("10.0.0.9:80", "")},
 		},
 		Overrides: map[ServerKey]Override{
-			{"app", netip.MustParseAddrPort("10.0.0.3:80")}: {State: &state},
-			{"app", netip.MustParseAddrPort("10.0.0.2:80")}: {Weight: &weight},
-			{"app", netip.MustParseAddrPort("10.9.9.9:80")}: {Weight: &weight},
+			{"app", serveraddr.MustParse("10.0.0.3:80")}: {State: &state},
+			{"app", serveraddr.MustParse("10.0.0.2:80")}: {Weight: &weight},
+			{"app", serveraddr.MustParse("10.9.9.9:80")}: {Weight: &weight},
 		},
 	})
-	at := netip.MustParseAddrPort
+	at := serveraddr.MustParse
 	want := []Server{
 		{Name: "10.0.0.1:80", Address: at("10.0.0.1:80"), Weight: 1, Origin: "f:5:15"},
 		{Name: "two", Address: at("10.0.0.2:80"), Weight: 9, Origin: "override of f:5:30"},
 		{Name: "three", Address: at("10.0.0.3:80"), Weight: 1, State: Drain, Origin: "override of dns a.test"},
 		{Name: "10.0.0.4:80", Address: at("10.0.0.4:80"), Weight: 1, Origin: "dns a.test"},
 	}
-	if diff := cmp.Diff(want, p.Backend("app").Servers, cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
+	if diff := cmp.Diff(want, p.Backend("app").Servers, cmpopts.EquateComparable(serveraddr.Addr{})); diff != "" {
 		t.Error(diff)
 	}
 	if b := p.Backend("empty"); b == nil || len(b.Servers) != 0 {
@@ -113,7 +114,7 @@ func TestMergeRefuses(t *testing.T) {
 	}{
 		{"servers that are none", listener + app + `["10.0.0.1:80"]`, []Server{
 			server("0.0.0.0:80", ""), server("10.0.0.2:0", ""), {Origin: "dns a.test"},
-			{Address: netip.MustParseAddrPort("10.0.0.3:80"), Weight: 1001, Origin: "dns a.test"},
+			{Address: serveraddr.MustParse("10.0.0.3:80"), Weight: 1001, Origin: "dns a.test"},
 			server("10.0.0.4:80", "10.0.0.1:80"),
 		}, "dns a.test: 0.0.0.0 is not the address of one machine|" +
 			"dns a.test: 10.0.0.2: port 0 cannot be connected to|dns a.test: a server without an address|" +
@@ -138,7 +139,7 @@ func TestMergeBoundsServers(t *testing.T) {
 	var found []Server
 	for i := range MaxServers {
 		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 80)
-		found = append(found, Server{Address: at, Origin: "dns a.test"})
+		found = append(found, Server{Address: serveraddr.IP(at), Origin: "dns a.test"})
 	}
 	source := Sources(&f.Config.Backends[0])[0]
 	_, err := Merge(Parts{File: f, Discovered: map[Source][]Server{source: found}})

@@ -2,13 +2,14 @@ package plan
 
 import (
 	"fmt"
-	"net/netip"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // ServerKey identifies a server across plans.
 type ServerKey struct {
 	Backend string
-	Address netip.AddrPort
+	Address serveraddr.Addr
 }
 
 // Override is what an operator says about a server. It stays until it is replaced, or the file has no such backend any

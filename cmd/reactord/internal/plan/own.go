@@ -30,7 +30,7 @@ func (m *merger) ownServers() {
 		for j := range b.Servers {
 			s := &b.Servers[j]
 			for _, a := range own[s.Address.Port()] {
-				if local.reaches(s.Address.Addr(), a.At.Addr(), false) {
+				if local.reaches(s.Address.IP(), a.At.Addr(), false) {
 					m.refuseOwn(b.Name(), s, &a)
 					break
 				}

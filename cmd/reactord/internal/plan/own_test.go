@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // ownParts has a process with an admin API at 127.0.0.1:91, metrics at 0.0.0.0:92, and the admin server of a bootstrap
@@ -51,7 +52,7 @@ func TestOwnAddressesAreNoServers(t *testing.T) {
 				t.Errorf("%s in %s: %v, want %q", at, kind, err, want)
 			}
 		}
-		server := Server{Address: netip.MustParseAddrPort(at), Weight: 1, Origin: "found"}
+		server := Server{Address: serveraddr.MustParse(at), Weight: 1, Origin: "found"}
 		_, err := Merge(ownParts(t, "'"+at+"'"))
 		check("the file", err)
 		parts := ownParts(t, "")
@@ -71,7 +72,7 @@ func TestOwnAddressesAreNoServers(t *testing.T) {
 // So is one that a control plane's platform asks whether the process is ready.
 func TestReadyListenersAreNoServers(t *testing.T) {
 	parts := ownParts(t, "")
-	parts.Control = oneBackend(Server{Address: netip.MustParseAddrPort("127.0.0.1:95"), Weight: 1})
+	parts.Control = oneBackend(Server{Address: serveraddr.MustParse("127.0.0.1:95"), Weight: 1})
 	if _, err := Merge(parts); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // Plan is everything that the proxy does. It is immutable: it may be read from any thread, for ever.
@@ -44,7 +45,7 @@ type Backend struct {
 // Server is a server of a backend. Its key is its backend and Address.
 type Server struct {
 	Name           string // for logs and metrics; unique in the backend
-	Address        netip.AddrPort
+	Address        serveraddr.Addr
 	Host           string // of the address, if that was a name
 	Weight         int    // 0 to 1000
 	Priority       int
@@ -117,9 +118,9 @@ func (p *Plan) Backend(name string) *Backend {
 	return &p.Backends[i]
 }
 
-// Server is the server of this address (IP:PORT), or of this name if it is none; or nil.
+// Server returns the server of this address, as [serveraddr.Addr] writes it, or of this name if it is none; or nil.
 func (b *Backend) Server(name string) *Server {
-	at, err := netip.ParseAddrPort(name)
+	at, err := serveraddr.Parse(name)
 	i := slices.IndexFunc(b.Servers, func(s Server) bool {
 		if err == nil {
 			return s.Address == at

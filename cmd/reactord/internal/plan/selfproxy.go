@@ -56,7 +56,7 @@ func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 			s := &b.Servers[j]
 			for _, l := range ports[s.Address.Port()] {
 				to := &m.plan.Listeners[l]
-				if local.reaches(s.Address.Addr(), to.Bind.Addr(), to.Socket.IPv6Only) {
+				if local.reaches(s.Address.IP(), to.Bind.Addr(), to.Socket.IPv6Only) {
 					hops[b.Name()] = append(hops[b.Name()], hop{b.Name(), s, l})
 				}
 			}
@@ -129,7 +129,7 @@ func (m *merger) fileServer(backend string, s *Server) (path, written string) {
 			continue
 		}
 		for j, of := range c.Backends[i].Servers {
-			if m.file.Address(of.Address) == s.Address {
+			if m.file.ServerAddress(of.Address) == s.Address {
 				return serverPath(i, j), of.Address.String()
 			}
 		}

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"go.uber.org/zap"
 )
 
@@ -209,7 +209,7 @@ func (p *Planner) serverKey(backend, server string) (plan.ServerKey, error) {
 	if s := b.Server(server); s != nil {
 		return plan.ServerKey{Backend: backend, Address: s.Address}, nil
 	}
-	if at, err := netip.ParseAddrPort(server); err == nil {
+	if at, err := serveraddr.Parse(server); err == nil {
 		if key := (plan.ServerKey{Backend: backend, Address: at}); !p.good.Overrides[key].IsZero() {
 			return key, nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // someControl has a listener at each address, whose backend has its name and these servers.
@@ -27,7 +28,7 @@ func someControl(servers []string, at ...string) *plan.Control {
 		b.Name = l.Backend
 		c.Backends = append(c.Backends, b)
 		for _, s := range servers {
-			one := plan.Server{Address: netip.MustParseAddrPort(s), Weight: 1, Origin: c.Origin}
+			one := plan.Server{Address: serveraddr.MustParse(s), Weight: 1, Origin: c.Origin}
 			c.Servers[b.Name] = append(c.Servers[b.Name], one)
 		}
 	}
@@ -101,7 +102,7 @@ func TestControlErrors(t *testing.T) {
 			"out of range"},
 		{"the target", func(c *plan.Control) { c.Listeners[1].Address.Port = 83 }, "outbound|127.0.0.9:82", "", "in use"},
 		{"a loop", func(c *plan.Control) {
-			c.Servers[c.Backends[0].Name][0].Address = netip.MustParseAddrPort("127.0.0.9:81")
+			c.Servers[c.Backends[0].Name][0].Address = serveraddr.MustParse("127.0.0.9:81")
 		}, "outbound|127.0.0.9:81", "", "endless"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

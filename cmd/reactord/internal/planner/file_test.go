@@ -2,11 +2,11 @@ package planner
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // small is a file with a listener "web" and a backend "app" with two servers.
@@ -46,5 +46,5 @@ func parsed(t testing.TB, text string) *plan.File {
 }
 
 func server(address, name string) plan.Server {
-	return plan.Server{Address: netip.MustParseAddrPort(address), Name: name, Weight: 1, Origin: "dns a.test"}
+	return plan.Server{Address: serveraddr.MustParse(address), Name: name, Weight: 1, Origin: "dns a.test"}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 var (
@@ -202,7 +203,7 @@ func (w *world) check() error {
 	}
 	got := w.planner.Plan()
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(plan.Plan{}, "Revision"),
-		cmpopts.EquateComparable(netip.AddrPort{}, netip.Addr{})); diff != "" {
+		cmpopts.EquateComparable(netip.AddrPort{}, netip.Addr{}, serveraddr.Addr{})); diff != "" {
 		return fmt.Errorf("not the merge of the good parts (-want +got):\n%s", diff)
 	}
 	if got.Revision != w.target.force.Revision || status.Revision != got.Revision {
@@ -344,7 +345,7 @@ func (w *world) control(c *plan.Control, alone bool) {
 }
 
 func (w *world) override(backend, server string, o plan.Override) {
-	key := plan.ServerKey{Backend: backend, Address: netip.MustParseAddrPort(server)}
+	key := plan.ServerKey{Backend: backend, Address: serveraddr.MustParse(server)}
 	w.waits.Go(func() {
 		if err := w.planner.Override(backend, server, o); err == nil {
 			w.mu.Lock()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -62,7 +63,7 @@ func TestBurstsAreOnePlan(t *testing.T) {
 		p, target := started(t, Config{Load: always(f)})
 		find := func(i int) {
 			at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 80)
-			p.Discovered(source, []plan.Server{{Address: at, Weight: 1}}, nil)
+			p.Discovered(source, []plan.Server{{Address: serveraddr.IP(at), Weight: 1}}, nil)
 		}
 		for i := range 1000 {
 			find(i)
@@ -357,7 +358,7 @@ func TestPlannerFromManyGoroutines(t *testing.T) {
 				case 1:
 					_ = p.Override("app", "10.0.0.1:80", plan.Override{Weight: &weight})
 				case 2:
-					p.Discovered(source, []plan.Server{{Address: netip.MustParseAddrPort("10.0.0.7:80"), Weight: weight}}, nil)
+					p.Discovered(source, []plan.Server{{Address: serveraddr.MustParse("10.0.0.7:80"), Weight: weight}}, nil)
 				default:
 					if s := p.Status(); s.Revision > p.Plan().Revision {
 						t.Errorf("revision %d after %d", p.Plan().Revision, s.Revision)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // The small world of random programs.
@@ -79,14 +80,14 @@ func randomServers(r *rand.Rand, wrong bool) []plan.Server {
 	for range r.IntN(4) {
 		at := someServer(r)
 		if !used[at] {
-			servers = append(servers, plan.Server{Address: at, Weight: 1 + r.IntN(2), Origin: "dns"})
+			servers = append(servers, plan.Server{Address: serveraddr.IP(at), Weight: 1 + r.IntN(2), Origin: "dns"})
 		}
 		used[at] = true
 	}
 	if wrong {
-		s := plan.Server{Address: netip.MustParseAddrPort("192.0.2.9:80"), Name: "192.0.2.1:80", Weight: 1, Origin: "dns"}
+		s := plan.Server{Address: serveraddr.MustParse("192.0.2.9:80"), Name: "192.0.2.1:80", Weight: 1, Origin: "dns"}
 		if r.IntN(2) == 0 {
-			s.Address = netip.AddrPortFrom(s.Address.Addr(), 0)
+			s.Address = s.Address.WithPort(0)
 		}
 		servers = append(servers, s)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
@@ -125,9 +126,9 @@ func (a *association) serverName() string {
 	return a.to.Name()
 }
 
-func (a *association) serverAddr() netip.AddrPort {
+func (a *association) serverAddr() serveraddr.Addr {
 	if a.to == nil {
-		return netip.AddrPort{}
+		return serveraddr.Addr{}
 	}
 	return a.to.Address
 }

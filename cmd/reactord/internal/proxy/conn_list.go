@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/sender"
@@ -16,11 +17,11 @@ import (
 type Connection struct {
 	ID         uint64 // unique in the process
 	Listener   string
-	Backend    string         // "": it is not known yet
-	Server     string         // "": none is chosen yet
-	Address    netip.AddrPort // of the server; zero: likewise
-	Client     netip.AddrPort // zero: the client has reset the connection, or has no address
-	ClientName string         // the same for people: "unix" if it came by a unix socket
+	Backend    string          // "": it is not known yet
+	Server     string          // "": none is chosen yet
+	Address    serveraddr.Addr // of the server; zero: likewise
+	Client     netip.AddrPort  // zero: the client has reset the connection, or has no address
+	ClientName string          // the same for people: "unix" if it came by a unix socket
 	Age        time.Duration
 	Idle       time.Duration // since the last byte
 	FromClient uint64        // bytes
@@ -34,11 +35,11 @@ type Filter struct {
 	Before    uint64 // only smaller ids; 0: any
 	Listener  string // "": any
 	Backend   string
-	Server    string         // the name
-	Address   netip.AddrPort // of the server; zero: any
-	Client    netip.Prefix   // the client's address is in it; zero: any
-	OlderThan time.Duration  // open for longer than that
-	IdleFor   time.Duration  // no byte for longer than that
+	Server    string          // the name
+	Address   serveraddr.Addr // of the server; zero: any
+	Client    netip.Prefix    // the client's address is in it; zero: any
+	OlderThan time.Duration   // open for longer than that
+	IdleFor   time.Duration   // no byte for longer than that
 }
 
 // Connections lists open connections, those with the largest ids first, and at most limit of them (0: all). The

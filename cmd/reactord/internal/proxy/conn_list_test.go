@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -204,7 +205,7 @@ func TestPagesOfConnections(t *testing.T) {
 			pair(t, p, ln)
 		}
 		waitFor(t, "all have a server", func() bool {
-			return len(list(t, p, Filter{Address: ln.Addr().(*net.TCPAddr).AddrPort()}, 0)) == 11
+			return len(list(t, p, Filter{Address: serveraddr.IP(ln.Addr().(*net.TCPAddr).AddrPort())}, 0)) == 11
 		})
 		var before uint64
 		for _, want := range []int{4, 4, 3, 0} {
@@ -219,7 +220,7 @@ func TestPagesOfConnections(t *testing.T) {
 				before = c.ID
 			}
 		}
-		if n := len(list(t, p, Filter{Address: netip.MustParseAddrPort("192.0.2.1:1")}, 0)); n != 0 {
+		if n := len(list(t, p, Filter{Address: serveraddr.MustParse("192.0.2.1:1")}, 0)); n != 0 {
 			t.Errorf("%d connections to another address", n)
 		}
 	})

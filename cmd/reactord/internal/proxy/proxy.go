@@ -13,6 +13,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -28,7 +29,7 @@ type Proxy struct {
 	upstreams *upstream.Directory
 	table     atomic.Pointer[table] // the plan in force
 	first     *change               // that the loops begin with
-	onDown    func(backend string, server netip.AddrPort)
+	onDown    func(backend string, server serveraddr.Addr)
 
 	planning   sync.Mutex // of the next three, and of swapping the table
 	stopped    bool       // the proxy has stopped accepting
@@ -285,7 +286,7 @@ type Config struct {
 	KeepFiles bool
 	// OnDown is called, on a loop, when the connections to a server are reset because it is down (close_on_down). It may
 	// be nil.
-	OnDown func(backend string, server netip.AddrPort)
+	OnDown func(backend string, server serveraddr.Addr)
 	// OnSlowTurn is told of turns of a loop that last too long: see [reactor.LoopConfig]. nil: package log is.
 	OnSlowTurn func(reactor.SlowTurn)
 

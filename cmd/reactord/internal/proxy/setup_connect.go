@@ -127,13 +127,13 @@ func (d *dial) openSocket() error {
 	c := d.conn
 	socket, to := &c.sockets[server], c.to.Address
 	d.began = c.loop().Now()
-	if err := openTo(c.loop(), socket, to); err != nil {
+	if err := openTo(c.loop(), socket, to.IP()); err != nil {
 		return err
 	}
 	d.open = true
 	_ = socket.SetNoDelay(true)
 	c.setTimeouts(socket)
-	if d.from = c.lane.sources[familyOf(to.Addr())].next(c.loop().Now()); d.from != nil {
+	if d.from = c.lane.sources[familyOf(to.IP())].next(c.loop().Now()); d.from != nil {
 		return d.from.bind(socket)
 	}
 	return nil
@@ -203,7 +203,7 @@ func (c *conn) forgetDial() {
 // Start begins an attempt.
 func (d *dial) Start() {
 	c := d.conn
-	c.sockets[server].Dial(c.to.Address).Connect(&d.connect, d)
+	c.sockets[server].Dial(c.to.Address.AddrPort()).Connect(&d.connect, d)
 	d.connect.Start()
 }
 
@@ -326,7 +326,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 	d.err, d.reached, d.shaking = nil, 0, false
 	now := c.loop().Now()
 	if noPort(err) {
-		from := &c.lane.sources[familyOf(c.to.Address.Addr())]
+		from := &c.lane.sources[familyOf(c.to.Address.IP())]
 		if d.noPort++; d.noPort < len(from.list) && from.left(now) {
 			c.log.retried()
 			return nil

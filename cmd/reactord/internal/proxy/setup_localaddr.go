@@ -80,9 +80,9 @@ func (s *source) bind(socket *reactor.Socket) error {
 }
 
 // openTo opens a socket of the family of a server's address.
-func openTo(l *reactor.Loop, s *reactor.Socket, to netip.AddrPort) error {
+func openTo(l *reactor.Loop, s *reactor.Socket, to netip.Addr) error {
 	family := unix.AF_INET6
-	if to.Addr().Is4() {
+	if to.Is4() {
 		family = unix.AF_INET
 	}
 	return s.Open(l, family, unix.SOCK_STREAM, 0)

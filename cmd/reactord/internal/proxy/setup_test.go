@@ -11,6 +11,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -114,7 +115,8 @@ func (b Backend) plan() plan.Backend {
 	}
 	for _, server := range b.Servers {
 		out.Servers = append(out.Servers, plan.Server{
-			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority, MaxConnections: b.MaxConnections,
+			Name: server.Name, Address: serveraddr.IP(server.Address), Weight: 1, Priority: server.Priority,
+			MaxConnections: b.MaxConnections,
 		})
 	}
 	slices.SortFunc(out.Servers, func(a, b plan.Server) int { return a.Address.Compare(b.Address) })

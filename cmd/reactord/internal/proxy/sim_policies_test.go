@@ -18,6 +18,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/internal/testenv"
@@ -222,7 +223,7 @@ func (s *policySimulation) draw() *plan.Plan {
 	b := s.backend
 	out := plan.Backend{Settings: &b}
 	for _, f := range s.servers {
-		server := plan.Server{Name: fmt.Sprint(f.index), Address: f.address, Weight: 1 + rng.IntN(4),
+		server := plan.Server{Name: fmt.Sprint(f.index), Address: serveraddr.IP(f.address), Weight: 1 + rng.IntN(4),
 			MaxConnections: []int{0, 0, 8}[rng.IntN(3)]}
 		switch rng.IntN(12) {
 		case 0:

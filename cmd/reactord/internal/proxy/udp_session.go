@@ -62,7 +62,7 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	if x.settings.Lifetime > 0 {
 		ends = lifeEnds(x.began, x.id, x.settings)
 	}
-	x.Init(x, s.udp, x.to.Address, x.header(), ends)
+	x.Init(x, s.udp, x.to.Address.AddrPort(), x.header(), ends)
 	l.stats.current.Add(1)
 	w.open.Add(1)
 	w.proxy.sessions.Add(1)
@@ -104,7 +104,7 @@ func (x *session) header() []byte {
 
 // Bind gives the server's socket a local address, if the backend has some.
 func (x *session) Bind(s *reactor.Socket) error {
-	if x.from = x.lane.sources[familyOf(x.to.Address.Addr())].next(x.loop().Now()); x.from != nil {
+	if x.from = x.lane.sources[familyOf(x.to.Address.IP())].next(x.loop().Now()); x.from != nil {
 		return x.from.bind(s)
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
@@ -305,8 +306,8 @@ func TestUDPConnections(t *testing.T) {
 		c := dialUDP(t, p.Addrs()[0])
 		ask(t, c, []byte("x"))
 		all, own := list(t, p, Filter{}, 0), c.LocalAddr().(*net.UDPAddr).AddrPort()
-		if len(all) != 1 || all[0].Client != own || all[0].ClientName != own.String() || all[0].Address != s.addr() ||
-			all[0].Phase != "data" {
+		if len(all) != 1 || all[0].Client != own || all[0].ClientName != own.String() ||
+			all[0].Address != serveraddr.IP(s.addr()) || all[0].Phase != "data" {
 			t.Errorf("%+v, want one of %v", all, own)
 		}
 	})

@@ -1,10 +1,10 @@
 package upstream
 
 import (
-	"net/netip"
 	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // Change is a plan that is prepared.
@@ -20,7 +20,7 @@ type membership struct {
 	backend *Backend
 	plan    plan.Backend // a copy: a pointer would keep all of the plan alive
 	servers []*Server    // in the order of plan.Servers
-	byKey   map[netip.AddrPort]*Server
+	byKey   map[serveraddr.Addr]*Server
 	roster  *roster // nil: all servers are checked
 }
 
@@ -68,7 +68,7 @@ func (d *Directory) prepare(b *plan.Backend, before *membership) *prepared {
 	next := &prepared{membership: &membership{
 		plan:    *b,
 		servers: make([]*Server, len(b.Servers)),
-		byKey:   make(map[netip.AddrPort]*Server, len(b.Servers)),
+		byKey:   make(map[serveraddr.Addr]*Server, len(b.Servers)),
 		roster:  newRoster(b),
 	}}
 	if before == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -59,7 +60,7 @@ func checkedBackend(s *served, change ...func(*config.Backend)) plan.Backend {
 		c.Check.Interval = 10 * time.Millisecond
 		c.Check.CloseOnDown = true
 	})...)
-	b.Servers[0].Address = s.address
+	b.Servers[0].Address = serveraddr.IP(s.address)
 	b.Servers[0].Weight = 8
 	return b
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -38,7 +39,7 @@ func TestCheckEndsEjection(t *testing.T) {
 		r := run(t, ring, 1)
 		p := backend("a", 2, lasting, checksBy(10*time.Millisecond), func(c *config.Backend) { c.Check.Rise = 3 })
 		for i := range p.Servers {
-			p.Servers[i].Address = serve(t).address
+			p.Servers[i].Address = serveraddr.IP(serve(t).address)
 		}
 		s := r.commit(p)["a"].Group().Servers[0]
 		for range 3 {
@@ -200,7 +201,8 @@ func TestCheckInPlaceOfEjection(t *testing.T) {
 		p := backend("a", 2, lasting, checksBy(time.Hour), func(c *config.Backend) {
 			c.Check.FastInterval, c.Check.DownInterval = time.Millisecond, 10*time.Millisecond
 		})
-		p.Servers[0].Address, p.Servers[1].Address, p.Servers[1].Backup = primary.address, spare.address, true
+		p.Servers[0].Address, p.Servers[1].Address = serveraddr.IP(primary.address), serveraddr.IP(spare.address)
+		p.Servers[1].Backup = true
 		b := r.commit(p)["a"]
 		s := b.member.servers[0]
 		primary.down()

@@ -2,11 +2,11 @@ package upstream
 
 import (
 	"encoding/json"
-	"net/netip"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/health"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // Handover is what a process knows of the health of its servers, for the one after it, which may be an older or a newer
@@ -17,8 +17,8 @@ type Handover struct {
 
 // ServerHealth is what is known of a server.
 type ServerHealth struct {
-	Backend string         `json:"backend"`
-	Server  netip.AddrPort `json:"server"`
+	Backend string          `json:"backend"`
+	Server  serveraddr.Addr `json:"server"`
 
 	Since       time.Time `json:"since,omitzero"` // of its state
 	Check       string    `json:"check,omitempty"`
@@ -47,7 +47,7 @@ func ReadHandover(text []byte) (h Handover, err error) {
 // serverKey names a server across processes.
 type serverKey struct {
 	backend string
-	server  netip.AddrPort
+	server  serveraddr.Addr
 }
 
 // known returns the servers by their keys.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
@@ -135,7 +136,7 @@ func backend(name string, servers int, change ...func(*config.Backend)) plan.Bac
 
 func server(i int) plan.Server {
 	address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 80)
-	return plan.Server{Name: fmt.Sprint(i), Address: address, Weight: 1, Origin: "test"}
+	return plan.Server{Name: fmt.Sprint(i), Address: serveraddr.IP(address), Weight: 1, Origin: "test"}
 }
 
 // eventually waits until a condition holds.

@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -21,7 +22,7 @@ func TestLeftServersAreFreed(t *testing.T) {
 			c.Check.Rise = 1000 // the ejection lasts
 		})
 		for i := range full.Servers {
-			full.Servers[i].Address = netip.AddrPortFrom(backing.address.Addr(), uint16(1+i))
+			full.Servers[i].Address = serveraddr.IP(netip.AddrPortFrom(backing.address.Addr(), uint16(1+i)))
 		}
 		b := r.commit(full)["a"]
 		seen := map[weak.Pointer[Server]]bool{}

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,12 +10,13 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // Server is a server of a backend.
 type Server struct {
 	Backend *Backend
-	Address netip.AddrPort // its key in the backend; it does not change
+	Address serveraddr.Addr // its key in the backend; it does not change
 	// Load is how many connections there are to the server, of all loops, with its limit. A Picker takes it.
 	Load balance.Load
 
@@ -73,7 +73,7 @@ func (s *Server) Host() string {
 	if host := s.settings.Load().Host; host != "" {
 		return host
 	}
-	return s.Address.Addr().String()
+	return s.Address.IP().String()
 }
 
 // Plain reports whether there is no TLS with the server, although the backend has it. It may be called from any thread.

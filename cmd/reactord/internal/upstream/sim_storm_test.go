@@ -13,6 +13,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
@@ -109,7 +110,7 @@ func (s *storm) random() *plan.Plan {
 	})
 	kept := b.Servers[:0]
 	for i, server := range b.Servers {
-		server.Address = stormAddress(i)
+		server.Address = serveraddr.IP(stormAddress(i))
 		server.State = plan.State(max(0, s.rng.IntN(8)-5))
 		if s.rng.IntN(5) != 0 {
 			kept = append(kept, server)

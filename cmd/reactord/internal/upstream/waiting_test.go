@@ -10,6 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/health"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -22,7 +23,7 @@ func initially(state string) func(*config.Backend) {
 func waitingBackend(servers ...*served) plan.Backend {
 	p := backend("a", len(servers), checksBy(time.Hour), initially("wait"))
 	for i, s := range servers {
-		p.Servers[i].Address = s.address
+		p.Servers[i].Address = serveraddr.IP(s.address)
 	}
 	return p
 }

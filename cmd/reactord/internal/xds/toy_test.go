@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"go.uber.org/goleak"
 )
 
@@ -113,7 +113,7 @@ func (toys) build(s *set) (*plan.Control, []fault) {
 			for _, e := range s.of[clusters][needed].needs(endpoints) {
 				if of := s.of[endpoints][e]; of != nil {
 					for _, at := range of.(*toy).Servers {
-						c.Servers[needed] = append(c.Servers[needed], plan.Server{Address: netip.MustParseAddrPort(at), Weight: 1})
+						c.Servers[needed] = append(c.Servers[needed], plan.Server{Address: serveraddr.MustParse(at), Weight: 1})
 					}
 				}
 			}

@@ -3,10 +3,10 @@ package translate
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"reflect"
 	"slices"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
@@ -105,7 +105,7 @@ func (s *sockets) at(i int) *transport {
 func (c *Cluster) fillSockets(b *backend, all *Endpoints, set *Set) error {
 	s := &c.sockets
 	used, name := &s.usual, "" // the one with TLS, if there is one
-	plain := map[netip.AddrPort]bool{}
+	plain := map[serveraddr.Addr]bool{}
 	for i := range all.all {
 		e := &all.all[i]
 		index := s.of(e)
@@ -133,7 +133,7 @@ func (c *Cluster) fillSockets(b *backend, all *Endpoints, set *Set) error {
 	for i := range b.servers {
 		b.servers[i].Plain = plain[b.servers[i].Address]
 	}
-	if plain[netip.AddrPort{}] {
+	if plain[serveraddr.Addr{}] {
 		return errors.New("names choose a transport socket without TLS, and other endpoints one with it")
 	}
 	made, err := c.tls(used.tls, set)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 )
@@ -23,8 +24,8 @@ type Endpoints struct {
 
 // endpoint is one of them.
 type endpoint struct {
-	address        netip.AddrPort // not valid if there is a name
-	name           string         // to be looked up, or ""
+	address        serveraddr.Addr // not valid if there is a name
+	name           string          // to be looked up, or ""
 	port           uint16
 	weight         uint32
 	localityWeight uint32 // 0: the locality has none
@@ -130,7 +131,7 @@ func decodeAssignment(r reading, m *clusterpb.ClusterLoadAssignment, names bool)
 // endpointKey tells endpoints apart. A name is looked up once.
 type endpointKey struct {
 	priority int
-	address  netip.AddrPort
+	address  serveraddr.Addr
 	name     string
 	port     uint16
 }
@@ -206,7 +207,7 @@ func (s *endpoint) socketAddress(a *corepb.SocketAddress, names bool) string {
 	case err == nil && (ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != ""):
 		return fmt.Sprintf("%s is not the address of one machine", ip)
 	case err == nil:
-		s.address = netip.AddrPortFrom(ip.Unmap(), s.port)
+		s.address = serveraddr.IP(netip.AddrPortFrom(ip.Unmap(), s.port))
 	case !names:
 		return fmt.Sprintf("%q is no IP address: names are for clusters of DNS", a.Address)
 	default:
@@ -258,7 +259,7 @@ func (e *Endpoints) fill(b *backend, c *Cluster) error {
 // order of their addresses then, so that the order in which they were sent changes nothing.
 func onceOnly(all []plan.Server) []plan.Server {
 	slices.SortStableFunc(all, func(a, b plan.Server) int { return a.Priority - b.Priority })
-	known := make(map[netip.AddrPort]bool, len(all))
+	known := make(map[serveraddr.Addr]bool, len(all))
 	all = slices.DeleteFunc(all, func(s plan.Server) bool {
 		was := known[s.Address]
 		known[s.Address] = true

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
 	"google.golang.org/protobuf/proto"
 )
@@ -250,7 +250,7 @@ func envoyShares(e *Endpoints, localities bool) []float64 {
 // Endpoints differ if any of their fields does.
 func TestSameEndpoints(t *testing.T) {
 	set := map[string]any{
-		"address": netip.MustParseAddrPort("192.0.2.1:1"), "name": "a", "port": uint16(1), "weight": uint32(1),
+		"address": serveraddr.MustParse("192.0.2.1:1"), "name": "a", "port": uint16(1), "weight": uint32(1),
 		"localityWeight": uint32(1), "group": 1, "locality": "a", "priority": 1, "state": plan.Drain, "checkPort": 1,
 		"match": map[string]any{"a": "b"},
 	}
