@@ -9,14 +9,7 @@ type Backend struct {
 	Name string
 	// Servers lists the servers. At least one is required, unless servers are discovered.
 	Servers []Server
-	// DNS discovers servers by name. Names are looked up again when the TTL of their records expires.
-	DNS []DNS
-	// Files discovers servers in files of Prometheus's file_sd format, which are read again when they change.
-	Files []FileDiscovery
-	// HTTP discovers servers at URLs of Prometheus's http_sd format, which are polled.
-	HTTP []HTTPDiscovery
-	// Kubernetes discovers servers in the endpoints of Services.
-	Kubernetes []KubernetesDiscovery
+	Discovery
 	// Balance configures load balancing.
 	Balance Balance
 	// Check configures active health checks.
@@ -105,64 +98,6 @@ type Server struct {
 	Plain bool
 	// State is "up" (default), "drain" (no new connections), or "maintenance" (no new connections and no checks).
 	State string
-}
-
-// DNS discovers the servers behind a name. When a lookup fails, the last good answer stays in use.
-type DNS struct {
-	// Name is the name to look up, without search domains.
-	Name string
-	// Type selects the records: "ip" (default, A and AAAA), "A", "AAAA", "A_or_AAAA" (AAAA if there is no A),
-	// "AAAA_or_A" or "SRV".
-	Type string
-	// Port is the port of the servers. SRV records bring their own.
-	Port int
-	// MinInterval is the shortest time between two lookups, whatever the TTL. Default: 1 s.
-	MinInterval time.Duration
-	// MaxInterval is the longest. Default: 5 min.
-	MaxInterval time.Duration
-	// Weight is the weight of each server, from 0 (none) to 1000. SRV records bring their own. Default: 1.
-	Weight int
-	// Priority is the priority of the servers, as [Server.Priority]. That of an SRV record is added to it. Default:
-	// 0.
-	Priority int
-	// Locality is the location of the servers, as [Server.Locality].
-	Locality string
-}
-
-// FileDiscovery reads servers from files of Prometheus's file_sd format, in JSON or YAML. The labels "weight",
-// "priority", "backup", "locality", "name", "max_connections" and "state" of a target set the fields of [Server].
-type FileDiscovery struct {
-	// Path is the path of the file. Its last part may be a pattern of path.Match, for all files that match.
-	Path string
-}
-
-// HTTPDiscovery polls a URL of Prometheus's http_sd format. The labels are those of [FileDiscovery].
-type HTTPDiscovery struct {
-	// URL is the http:// or https:// URL.
-	URL string
-	// Interval is the time between two requests, with a jitter of 10 %. Default: 30 s.
-	Interval time.Duration
-	// Timeout limits a request. Default: 10 s.
-	Timeout time.Duration
-	// TokenFile is a file with a bearer token, read again for each request. Empty (default): no token.
-	TokenFile string
-	// CAFile is a file with the certificates of trusted authorities. Empty (default): the system's.
-	CAFile string
-}
-
-// KubernetesDiscovery watches the EndpointSlices of a Service. A ready endpoint is up; a terminating one that still
-// serves drains, unless no other is left; the rest is ignored. The zone of an endpoint is its locality.
-type KubernetesDiscovery struct {
-	// Service is the name of the Service.
-	Service string
-	// Namespace is the namespace of the Service. Empty (default): that of the pod that the process runs in.
-	Namespace string
-	// Port is the name or number of the endpoints' port, which is the targetPort of the Service and not its port.
-	// Empty (default): the only one.
-	Port ServicePort
-	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Choose one for a dual-stack Service;
-	// otherwise each of its pods counts as two servers.
-	AddressType string
 }
 
 // Balance configures load balancing.
@@ -324,16 +259,3 @@ func NewBackend() Backend {
 
 // NewServer returns a server with default settings, without an address.
 func NewServer() Server { return Server{Weight: 1, State: "up"} }
-
-// NewDNS returns a DNS discovery with default settings, without a name.
-func NewDNS() DNS {
-	return DNS{Type: "ip", MinInterval: time.Second, MaxInterval: 5 * time.Minute, Weight: 1}
-}
-
-// NewKubernetesDiscovery returns a Kubernetes discovery with default settings, without a Service.
-func NewKubernetesDiscovery() KubernetesDiscovery { return KubernetesDiscovery{AddressType: "ip"} }
-
-// NewHTTPDiscovery returns an HTTP discovery with default settings, without a URL.
-func NewHTTPDiscovery() HTTPDiscovery {
-	return HTTPDiscovery{Interval: 30 * time.Second, Timeout: 10 * time.Second}
-}

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -28,7 +26,7 @@ func (v *validator) config(c *Config) {
 	}
 	v.listeners(top.of("listeners"), c)
 	v.kubernetes(top.of("kubernetes"), &c.Kubernetes)
-	v.backends(top.of("backends"), c.Backends, &c.Kubernetes)
+	v.backends(top.of("backends"), c)
 	v.protocols(top.of("backends"), c)
 }
 
@@ -127,18 +125,17 @@ func (v *validator) listeners(at *step, c *Config) {
 	}
 }
 
-func (v *validator) backends(at *step, all []Backend, api *Kubernetes) {
+func (v *validator) backends(at *step, c *Config) {
 	names := seen{}
-	for i := range all {
-		b, at := &all[i], at.nth(i)
+	for i := range c.Backends {
+		b, at := &c.Backends[i], at.nth(i)
 		v.unique(at.of("name"), b.Name, names)
-		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP)+len(b.Kubernetes) == 0 && !v.added(at) {
-			v.add(at.of("servers"), "no server: write at least one, or dns, files, http or kubernetes")
+		if len(b.Servers)+len(b.Finders()) == 0 && !v.added(at) {
+			v.add(at.of("servers"), "no server: write at least one, or %s", discoveryKeys())
 		}
 		v.servers(at.of("servers"), b.Servers)
 		v.plain(at.of("servers"), b)
-		v.discovery(at, b)
-		v.services(at.of("kubernetes"), b.Kubernetes, api)
+		v.discovery(at, &b.Discovery, c)
 		v.clientTLS(at.of("tls"), &b.TLS)
 		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == "none" || p.Version == "v1") {
 			v.add(at.of("proxy_protocol").of("tlvs"), "tlvs requires version 2: write version: v2")
@@ -208,37 +205,6 @@ func (v *validator) onePort(at *step, a Address, write string) bool {
 	}
 	v.value(at, "%s: only a listener may %s: write %s", quote(a.String()), what, write)
 	return false
-}
-
-func (v *validator) discovery(at *step, b *Backend) {
-	names, files, urls := seen{}, seen{}, seen{}
-	for i := range b.DNS {
-		d, at := &b.DNS[i], at.of("dns").nth(i)
-		if d.Name != "" {
-			v.unique(at.of("name"), fmt.Sprint(strings.ToLower(d.Name), " ", d.Type, " ", d.Port), names)
-		}
-		switch {
-		case d.Type == "SRV" && d.Port != 0:
-			v.add(at.of("port"), "port has no effect with SRV records: remove it, or write another type")
-		case d.Type != "SRV" && d.Port == 0 && slices.Contains(DNSTypes, d.Type):
-			v.add(at.of("port"), "no port: write the port that the servers listen on, or type: SRV")
-		}
-		if d.MaxInterval < d.MinInterval {
-			v.value(at.of("max_interval"), "%s is less than min_interval, %s: write at least that",
-				formatDuration(d.MaxInterval), formatDuration(d.MinInterval)).Other = at.of("min_interval").String()
-		}
-	}
-	for i := range b.Files {
-		v.unique(at.of("files").nth(i).of("path"), b.Files[i].Path, files)
-	}
-	for i := range b.HTTP {
-		h, at := &b.HTTP[i], at.of("http").nth(i)
-		v.secretURL(at, h.URL, h.TokenFile)
-		v.unique(at.of("url"), h.URL, urls)
-		if h.CAFile != "" && strings.HasPrefix(strings.ToLower(h.URL), "http:") {
-			v.add(at.of("ca_file"), "ca_file has no effect with http: write an https URL, or remove it")
-		}
-	}
 }
 
 func (v *validator) balance(at *step, b *Balance, check *Check) {

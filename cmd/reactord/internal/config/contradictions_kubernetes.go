@@ -31,20 +31,3 @@ func (v *validator) secretURL(at *step, address, tokenFile string) {
 		v.add(at.of("token_file"), "the token would be sent unencrypted: write an https address, or remove token_file")
 	}
 }
-
-// services checks the Services of a backend.
-func (v *validator) services(at *step, all []KubernetesDiscovery, api *Kubernetes) {
-	names := seen{}
-	for i := range all {
-		k, at := &all[i], at.nth(i)
-		if k.Service == "" {
-			continue
-		}
-		v.unique(at.of("service"), k.Namespace+"/"+k.Service+":"+string(k.Port)+" "+k.AddressType, names)
-		if k.Namespace == "" && api.Address != "" {
-			v.add(at.of("namespace"), "no namespace: an API server with an address has no pod to take it from: write it, "+
-				"as in default").
-				Other = "kubernetes.address"
-		}
-	}
-}

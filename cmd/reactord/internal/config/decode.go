@@ -58,9 +58,9 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 	made := p.field(f.key, positionOf(entry.Value))
 	made.key = at
 	if f.isList() {
-		d.list(made, f, entry.Value, v.Field(f.index))
+		d.list(made, f, entry.Value, f.of(v))
 	} else {
-		d.value(made, f.key, entry.Value, f.shape, v.Field(f.index))
+		d.value(made, f.key, entry.Value, f.shape, f.of(v))
 	}
 }
 
@@ -114,7 +114,7 @@ func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.V
 	if s != nil {
 		if _, ok := n.(*ast.StringNode); ok && s.scalar != nil {
 			made := p.field(s.scalar.key, p.at)
-			d.value(made, name, n, nil, v.Field(s.scalar.index))
+			d.value(made, name, n, nil, s.scalar.of(v))
 			return
 		}
 		d.section(p, name, n, s, v)

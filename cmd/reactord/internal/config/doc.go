@@ -23,13 +23,14 @@
 //
 // # Adding a setting
 //
-// A setting is a field with a comment in one of the six files of settings, its default in the New… function, and its
+// A setting is a field with a comment in one of the seven files of settings, its default in the New… function, and its
 // bounds in rules.go. Reading, printing, the schema and docs/configuration.md follow from these. A test demands an
-// entry in example.yaml.
+// entry in example.yaml. Package discovery says how a kind of source is added.
 //
 // # Files
 //
-//	config.go, listener.go, backend.go, tls.go, accesslog.go, xds.go  the settings, their documentation and defaults
+//	config.go, listener.go, backend.go, discovery.go  the settings, their documentation and defaults
+//	tls.go, accesslog.go, xds.go                      likewise
 //	rules.go, forms.go        what a single value must be; forms of text
 //	contradictions*.go        what several settings must be together
 //	listening.go, routes.go   the same of listeners and of routes

@@ -33,7 +33,7 @@ var (
 func documentation(s *shape, f *field) string {
 	var text string
 	if f != nil {
-		text = docs()[s.typ.Name()+"."+f.name]
+		text = docs()[f.id]
 	} else {
 		subject := "`" + keyOf(s.typ.Name()) + "`"
 		if s.fresh.IsValid() {

@@ -25,7 +25,7 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "tls.go", "accesslog.go", "xds.go")
+	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "discovery.go", "tls.go", "accesslog.go", "xds.go")
 	if *update {
 		writeComments(t, texts)
 	} else if diff := cmp.Diff(texts, docs()); diff != "" {
@@ -81,13 +81,16 @@ func addComments(texts map[string]string, file *ast.File) {
 			continue
 		}
 		spec := g.Specs[0].(*ast.TypeSpec)
-		texts[spec.Name.Name] = g.Doc.Text()
 		s, ok := spec.Type.(*ast.StructType)
-		if !ok {
+		if !ok || !spec.Name.IsExported() {
 			continue
 		}
+		texts[spec.Name.Name] = g.Doc.Text()
 		text := ""
 		for _, f := range s.Fields.List {
+			if len(f.Names) == 0 {
+				continue // its type has the comments
+			}
 			if f.Doc != nil {
 				text = f.Doc.Text()
 			}

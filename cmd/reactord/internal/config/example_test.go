@@ -135,7 +135,7 @@ func TestConfigurationsInTheDocumentation(t *testing.T) {
 func TestRulesAreOfSettings(t *testing.T) {
 	used := map[string]bool{}
 	eachField(root, func(s *shape, f *field) {
-		key := s.typ.Name() + "." + f.name
+		key := f.id
 		_, ok := rules[key]
 		used[key] = ok
 		kind := element(f.typ).Kind()

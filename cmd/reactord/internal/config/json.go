@@ -21,7 +21,7 @@ func JSON(settings any) json.RawMessage {
 func jsonObject(s *shape, v reflect.Value) map[string]any {
 	object := map[string]any{}
 	for _, f := range s.fields {
-		x := v.Field(f.index)
+		x := f.of(v)
 		switch {
 		case f.isList() && x.Len() == 0:
 		case f.isList():

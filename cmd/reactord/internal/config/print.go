@@ -47,7 +47,7 @@ func (p *printer) section(at *step, s *shape, v reflect.Value, lead, indent stri
 	for _, f := range s.fields {
 		fmt.Fprintf(p, "%s%s:", lead, f.key)
 		lead = indent
-		below, x := at.of(f.key), v.Field(f.index)
+		below, x := at.of(f.key), f.of(v)
 		switch {
 		case f.isList() && x.Len() > 0:
 			p.end("")

@@ -63,7 +63,7 @@ func TestPrintedValuesAreTheSame(t *testing.T) {
 // scramble sets every setting at random.
 func scramble(r *rand.Rand, s *shape, v reflect.Value) {
 	for _, f := range s.fields {
-		x := v.Field(f.index)
+		x := f.of(v)
 		if f.isList() {
 			if n := r.IntN(3); n > 0 {
 				x.Set(reflect.MakeSlice(f.typ, n, n))

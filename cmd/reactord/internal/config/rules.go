@@ -43,7 +43,7 @@ var (
 )
 
 // rules has the rule of each setting that has one.
-var rules = map[string]rule{
+var rules = joined(discoveryRules, map[string]rule{
 	"Config.Ring":  {oneOf: newWords(Rings)},
 	"Config.Loops": {max: 1024},
 	// A shorter sleep costs more than it saves, and delays each byte by up to twice as much.
@@ -201,32 +201,12 @@ var rules = map[string]rule{
 	"Server.MaxConnections": connections,
 	"Server.State":          {oneOf: newWords(States)},
 
-	"DNS.Name":        {needed: "no name: write the name whose addresses are servers", form: isDNSName},
-	"DNS.Type":        {oneOf: newWords(DNSTypes)},
-	"DNS.Port":        port,
-	"DNS.MinInterval": timeout,
-	"DNS.MaxInterval": timeout,
-	"DNS.Weight":      {max: 1000},
-	"DNS.Priority":    {max: 1000},
-	"DNS.Locality":    {form: isName, name: true},
-
-	"FileDiscovery.Path": {needed: "no path: write the path of the file", form: isPattern},
-
-	"HTTPDiscovery.URL":       {needed: "no URL: write http://HOST/PATH or https://HOST/PATH", form: isURL},
-	"HTTPDiscovery.Interval":  timeout,
-	"HTTPDiscovery.Timeout":   timeout,
-	"HTTPDiscovery.TokenFile": filePath,
-	"HTTPDiscovery.CAFile":    filePath,
-
-	"KubernetesDiscovery.Service":     {needed: "no service: write the name of the Service", form: isServiceName},
-	"KubernetesDiscovery.Namespace":   {form: isNamespace},
-	"KubernetesDiscovery.AddressType": {oneOf: newWords(AddressTypes)},
-	"Kubernetes.Address":              {form: isAPIServer},
-	"Kubernetes.CAFile":               filePath,
-	"Kubernetes.TokenFile":            filePath,
-	"Kubernetes.CertFile":             filePath,
-	"Kubernetes.KeyFile":              filePath,
-	"Kubernetes.Timeout":              timeout,
+	"Kubernetes.Address":   {form: isAPIServer},
+	"Kubernetes.CAFile":    filePath,
+	"Kubernetes.TokenFile": filePath,
+	"Kubernetes.CertFile":  filePath,
+	"Kubernetes.KeyFile":   filePath,
+	"Kubernetes.Timeout":   timeout,
 
 	"Balance.Policy":         {oneOf: newWords(Policies)},
 	"Balance.LoadFactor":     {min: 101, max: 100_000, zero: true},
@@ -271,4 +251,4 @@ var rules = map[string]rule{
 	"KeepAlive.Idle":     {min: keepAlive.min, max: keepAlive.max, step: keepAlive.step, zero: true},
 	"KeepAlive.Interval": keepAlive,
 	"KeepAlive.Count":    {min: 1, max: maxKeepAlive},
-}
+})

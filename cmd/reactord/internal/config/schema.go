@@ -149,7 +149,7 @@ func (s *shape) defaultOf(f *field) (value any, ok bool) {
 	if !ok || f.shape != nil || f.isList() {
 		return nil, false
 	}
-	switch x := v.Field(f.index).Interface().(type) {
+	switch x := f.of(v).Interface().(type) {
 	case int, bool, string:
 		return x, true
 	case time.Duration:

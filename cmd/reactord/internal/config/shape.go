@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,11 +25,15 @@ type shape struct {
 type field struct {
 	name  string // in Go
 	key   string // in the file
-	index int    // in the struct
+	id    string // "Type.Field", by which its rule and its comment are found
+	index []int  // in the struct, or in one that is embedded in it
 	typ   reflect.Type
 	shape *shape // of the mapping, or of each in a list; nil for scalars and lists of them
 	rule  rule
 }
+
+// of returns the value of the setting in a struct.
+func (f *field) of(settings reflect.Value) reflect.Value { return settings.FieldByIndex(f.index) }
 
 // isList reports whether the setting is a list.
 func (f *field) isList() bool { return f.typ.Kind() == reflect.Slice }
@@ -36,20 +41,23 @@ func (f *field) isList() bool { return f.typ.Kind() == reflect.Slice }
 var root = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
 
 // fresh has the defaults of list entries. The defaults of other settings are those of [New].
-var fresh = map[reflect.Type]any{
-	reflect.TypeFor[Config]():              *New(),
-	reflect.TypeFor[Listener]():            NewListener(),
-	reflect.TypeFor[Route]():               NewRoute(),
-	reflect.TypeFor[WeightedBackend]():     NewWeightedBackend(),
-	reflect.TypeFor[Certificate]():         Certificate{},
-	reflect.TypeFor[Backend]():             NewBackend(),
-	reflect.TypeFor[Server]():              NewServer(),
-	reflect.TypeFor[DNS]():                 NewDNS(),
-	reflect.TypeFor[FileDiscovery]():       FileDiscovery{},
-	reflect.TypeFor[HTTPDiscovery]():       NewHTTPDiscovery(),
-	reflect.TypeFor[KubernetesDiscovery](): NewKubernetesDiscovery(),
-	reflect.TypeFor[XDSMetadata]():         XDSMetadata{},
-	reflect.TypeFor[XDSNodeMetadata]():     XDSNodeMetadata{},
+var fresh = joined(discoveryDefaults, map[reflect.Type]any{
+	reflect.TypeFor[Config]():          *New(),
+	reflect.TypeFor[Listener]():        NewListener(),
+	reflect.TypeFor[Route]():           NewRoute(),
+	reflect.TypeFor[WeightedBackend](): NewWeightedBackend(),
+	reflect.TypeFor[Certificate]():     Certificate{},
+	reflect.TypeFor[Backend]():         NewBackend(),
+	reflect.TypeFor[Server]():          NewServer(),
+	reflect.TypeFor[XDSMetadata]():     XDSMetadata{},
+	reflect.TypeFor[XDSNodeMetadata](): XDSNodeMetadata{},
+})
+
+// joined returns the entries of both maps.
+func joined[K comparable, V any](a, b map[K]V) map[K]V {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
 }
 
 // scalars names the field that stands for its whole struct.
@@ -76,10 +84,17 @@ func makeShape(t reflect.Type, known map[reflect.Type]*shape) *shape {
 	if v, ok := fresh[t]; ok {
 		s.fresh = reflect.ValueOf(v)
 	}
-	keys := make([]string, 0, t.NumField())
-	for i := range t.NumField() {
-		f := t.Field(i)
-		made := &field{name: f.Name, key: snake(f.Name), index: i, typ: f.Type, rule: rules[t.Name()+"."+f.Name]}
+	var keys []string
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous {
+			continue // its fields follow
+		}
+		owner := t
+		if above := f.Index[:len(f.Index)-1]; len(above) > 0 {
+			owner = t.FieldByIndex(above).Type
+		}
+		id := owner.Name() + "." + f.Name
+		made := &field{name: f.Name, key: snake(f.Name), id: id, index: f.Index, typ: f.Type, rule: rules[id]}
 		if e := element(f.Type); isSection(e) {
 			made.shape = makeShape(e, known)
 		}
@@ -150,7 +165,7 @@ var defaults = sync.OnceValue(func() map[*shape]reflect.Value {
 			case f.shape != nil && f.isList():
 				visit(f.shape, f.shape.fresh)
 			case f.shape != nil:
-				visit(f.shape, v.Field(f.index))
+				visit(f.shape, f.of(v))
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (v *validator) value(at *step, format string, args ...any) *Problem {
 // section checks every value of a struct.
 func (v *validator) section(at *step, s *shape, value reflect.Value) {
 	for _, f := range s.fields {
-		below, x := at.of(f.key), value.Field(f.index)
+		below, x := at.of(f.key), f.of(value)
 		switch {
 		case f.isList():
 			for i := range x.Len() {

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"reflect"
 	"sync"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/collector"
@@ -18,79 +17,48 @@ type sources struct {
 
 	mu      sync.Mutex
 	running map[plan.Source]*running
+	maker   discovery.Maker
 	all     sync.WaitGroup
-
-	kubernetes *discovery.Cluster // of the sources that started last; nil: none has
 }
 
 // running is a source that looks for servers.
 type running struct {
 	discovery.Source
-	settings any // what it was started with
-	stop     context.CancelFunc
-}
-
-// wanted is a source that some configuration has.
-type wanted struct {
-	settings any
-	start    func() discovery.Source
+	spec discovery.Spec
+	stop context.CancelFunc
 }
 
 // run has exactly the sources of these configurations run. The last one counts for their settings: a source whose
 // settings have changed is started anew. It does not wait for those that it stops.
 func (s *sources) run(configs ...*config.Config) {
-	want := map[plan.Source]wanted{}
-	for _, c := range configs {
-		for i := range c.Backends {
-			s.wantedBy(c, &c.Backends[i], want)
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	want := map[plan.Source]discovery.Spec{}
+	for _, c := range configs {
+		for i := range c.Backends {
+			b := &c.Backends[i]
+			for _, f := range b.Finders() {
+				want[plan.SourceOf(b, f)] = s.maker.Spec(f, c)
+			}
+		}
+	}
 	for key, r := range s.running {
-		if w, stays := want[key]; !stays || !reflect.DeepEqual(w.settings, r.settings) {
+		if spec, stays := want[key]; !stays || !spec.Same(r.spec) {
 			r.stop()
 			delete(s.running, key)
 		}
 	}
-	for key, w := range want {
+	for key, spec := range want {
 		if s.running[key] == nil {
-			s.start(key, w)
+			s.start(key, spec)
 		}
 	}
 }
 
-func (s *sources) wantedBy(c *config.Config, b *config.Backend, want map[plan.Source]wanted) {
-	for _, d := range b.DNS {
-		want[plan.DNSSource(b, &d)] = wanted{[]any{d, c.Resolver}, func() discovery.Source {
-			return discovery.NewDNS(d, c.Resolver)
-		}}
-	}
-	for _, f := range b.Files {
-		want[plan.FileSource(b, &f)] = wanted{f, func() discovery.Source { return discovery.NewFile(f) }}
-	}
-	for _, h := range b.HTTP {
-		want[plan.HTTPSource(b, &h)] = wanted{h, func() discovery.Source { return discovery.NewHTTP(h) }}
-	}
-	for _, k := range b.Kubernetes {
-		want[plan.KubernetesSource(b, &k)] = wanted{[]any{k, c.Kubernetes}, func() discovery.Source {
-			return discovery.NewKubernetes(k, s.cluster(c.Kubernetes))
-		}}
-	}
-}
-
-// cluster is the API server of these settings: sources share it, and its connection. The lock is held.
-func (s *sources) cluster(cfg config.Kubernetes) *discovery.Cluster {
-	if s.kubernetes == nil || s.kubernetes.Settings() != cfg {
-		s.kubernetes = discovery.NewCluster(cfg)
-	}
-	return s.kubernetes
-}
-
 // start starts a source. The lock is held.
-func (s *sources) start(key plan.Source, w wanted) {
+func (s *sources) start(key plan.Source, spec discovery.Spec) {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &running{Source: w.start(), settings: w.settings, stop: stop}
+	r := &running{Source: spec.New(), spec: spec, stop: stop}
 	if s.running == nil {
 		s.running = map[plan.Source]*running{}
 	}

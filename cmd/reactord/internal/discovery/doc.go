@@ -3,9 +3,9 @@
 //
 // # How to use it
 //
-// [NewDNS], [NewFile], [NewHTTP] and [NewKubernetes] make a [Source] of a setting. [Source.Run] looks for servers until
-// its context is done, and reports what changes to a [Report]. The settings are valid; see package config. The sources
-// of one cluster of Kubernetes share a [Cluster].
+// [Maker.Spec] describes the [Source] of a setting, and [Spec.New] makes it. [Source.Run] looks for servers until its
+// context is done, and reports what changes to a [Report]. The settings are valid; see package config. The sources of
+// one cluster of Kubernetes share a [Cluster].
 //
 // # What it guarantees
 //
@@ -20,6 +20,18 @@
 // endpoint that is ready. A name without addresses, an empty file, a pattern that matches no file and a Service without
 // a slice are errors.
 //
+// # Adding a source
+//
+// A kind of source is in three files:
+//
+//   - config/discovery.go has its settings: a struct with a comment for each field, its methods of [config.Finder], its
+//     defaults and rules, a list in [config.Discovery], and the row of that list in lists.
+//   - A file here implements [Source].
+//   - kinds.go has its case in [Maker.Spec].
+//
+// The plan, the daemon, the file format, its schema and its documentation, and the series of sources follow from these.
+// A test wants the setting in example.yaml, and another one wants the case.
+//
 // # Threads
 //
 // Run blocks, so it is called on a goroutine of its own, once. It calls the Report on that goroutine. All other methods
@@ -28,6 +40,7 @@
 // # Files
 //
 //	discovery.go     Source, Report, and the repetition that all sources share
+//	kinds.go         which source a setting has
 //	stats.go         the counters of a source
 //	dns.go           the source for DNS: its questions, and what was last known about each
 //	answer.go        what a DNS message answers: aliases, addresses, services, their time to live

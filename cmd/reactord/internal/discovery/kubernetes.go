@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
 // Kubernetes is the source for a Service of Kubernetes.
@@ -48,7 +47,7 @@ type Kubernetes struct {
 
 // NewKubernetes makes the source for a Service.
 func NewKubernetes(cfg config.KubernetesDiscovery, cluster *Cluster) *Kubernetes {
-	name := plan.KubernetesSource(&config.Backend{}, &cfg).Title()
+	name := cfg.Kind() + " " + cfg.Key()
 	return &Kubernetes{
 		cfg: cfg, cluster: cluster, name: name, unit: minBackOff, most: maxBackOff,
 		reader: sliceReader{port: cfg.Port, family: cfg.AddressType, origin: name},

@@ -15,7 +15,7 @@ import (
 // the file has belongs to the file. What it refers to is not changed any more.
 type Control struct {
 	Listeners []config.Listener // with every setting; they refer to Backends of the same Control only
-	Backends  []config.Backend  // likewise, without Servers, Files and HTTP; DNS finds further servers
+	Backends  []config.Backend  // likewise, without Servers; of Discovery, DNS finds further servers
 	// Servers are the servers of Backends, by name.
 	Servers map[string][]Server
 	// RouteKeys is what the TLS settings of a listener's routes hold, by the name of the listener and the index of the

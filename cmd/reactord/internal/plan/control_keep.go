@@ -102,7 +102,7 @@ func (b controlBackend) asking(names []config.DNS) controlBackend {
 	known := Sources(&b.config)
 	b.config.DNS = slices.Clip(b.config.DNS)
 	for i := range names {
-		if !slices.Contains(known, DNSSource(&b.config, &names[i])) {
+		if !slices.Contains(known, SourceOf(&b.config, &names[i])) {
 			b.config.DNS = append(b.config.DNS, names[i])
 		}
 	}

@@ -166,7 +166,7 @@ func TestLinesAreBounded(t *testing.T) {
 	d := config.NewDNS()
 	d.Name = "a.test"
 	next.Config.Backends[0].DNS = []config.DNS{d}
-	parts := Parts{File: next, Discovered: map[Source][]Server{DNSSource(&next.Config.Backends[0], &d): found}}
+	parts := Parts{File: next, Discovered: map[Source][]Server{SourceOf(&next.Config.Backends[0], &d): found}}
 	many := merged(t, parts)
 	diff := Compare(merged(t, Parts{File: small()}), many)
 	lines := diff.Lines(100)

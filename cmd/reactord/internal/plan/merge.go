@@ -210,7 +210,7 @@ func (m *merger) backend(index int) {
 // settings is the policies of a backend: the ones before, if they are the same.
 func (m *merger) settings(c *config.Backend) *config.Backend {
 	policies := *c
-	policies.Servers, policies.DNS, policies.Files, policies.HTTP, policies.Kubernetes = nil, nil, nil, nil, nil
+	policies.Servers, policies.Discovery = nil, config.Discovery{}
 	if m.before != nil {
 		if was := m.before.Backend(c.Name); was != nil && sameSettings(was.Settings, &policies) {
 			return was.Settings

@@ -45,9 +45,9 @@ func TestMerge(t *testing.T) {
 	p := merged(t, Parts{
 		File: f,
 		Discovered: map[Source][]Server{
-			dns:                     {server("10.0.0.2:80", "from-dns"), server("[::ffff:10.0.0.4]:80", "")},
-			file:                    {server("10.0.0.4:80", "late"), server("10.0.0.3:80", "three")},
-			{"gone", DNS, "b.test"}: {server("10.0.0.9:80", "")},
+			dns:                       {server("10.0.0.2:80", "from-dns"), server("[::ffff:10.0.0.4]:80", "")},
+			file:                      {server("10.0.0.4:80", "late"), server("10.0.0.3:80", "three")},
+			{"gone", "dns", "b.test"}: {server("10.0.0.9:80", "")},
 		},
 		Overrides: map[ServerKey]Override{
 			{"app", serveraddr.MustParse("10.0.0.3:80")}: {State: &state},
@@ -71,7 +71,7 @@ func TestMerge(t *testing.T) {
 	if p.Backend("gone") != nil || p.Backend("") != nil {
 		t.Error("there is a backend that the file does not have")
 	}
-	if s := p.Backend("app").Settings; s.Servers != nil || s.DNS != nil || s.Files != nil || s.HTTP != nil {
+	if s := p.Backend("app").Settings; s.Servers != nil || len(s.Finders()) != 0 {
 		t.Error("the policies have servers")
 	}
 }

@@ -37,7 +37,7 @@ type Listener struct {
 
 // Backend is a group of servers. Its key is its name.
 type Backend struct {
-	Settings *config.Backend // the policies; not its Servers, DNS, Files and HTTP
+	Settings *config.Backend // the policies; not its Servers and Discovery
 	Servers  []Server        // in the order of their addresses
 	Keys     *certs.Client   // what the files of its TLS settings hold; nil: there is no TLS with the servers
 }

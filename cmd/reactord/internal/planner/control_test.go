@@ -164,7 +164,7 @@ func TestControlAwaitsItsSources(t *testing.T) {
 			d := config.NewDNS()
 			d.Name, d.Port = "db.test", 80
 			c.Backends[0].DNS = []config.DNS{d}
-			source := plan.DNSSource(&c.Backends[0], &d)
+			source := plan.SourceOf(&c.Backends[0], &d)
 			var p *Planner
 			running := 0
 			p, _ = started(t, Config{Load: always(small()), Discover: func(all ...*config.Config) {
@@ -222,7 +222,7 @@ func TestControlKeepsServersUntilAnAnswer(t *testing.T) {
 			d := config.NewDNS()
 			d.Name, d.Port = name, 80
 			c.Backends[0].DNS, c.Backends[0].Retries = []config.DNS{d}, 7
-			return c, plan.DNSSource(&c.Backends[0], &d)
+			return c, plan.SourceOf(&c.Backends[0], &d)
 		}
 		const backend = "cluster/127.0.0.9:81"
 		has := func(server string, retries, sources int) {

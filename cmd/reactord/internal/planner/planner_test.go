@@ -28,7 +28,7 @@ func withDNS() (*plan.File, plan.Source) {
 	d := config.NewDNS()
 	d.Name, d.Port = "a.test", 80
 	f.Config.Backends[0].DNS = []config.DNS{d}
-	return f, plan.DNSSource(&f.Config.Backends[0], &d)
+	return f, plan.SourceOf(&f.Config.Backends[0], &d)
 }
 
 // started is a running planner of the configuration with a target.

@@ -172,7 +172,7 @@ func randomStep(r *rand.Rand, alone bool) step {
 			w.reload(f, gone, alone)
 		}}
 	case n < 14:
-		source := plan.Source{Backend: pick(r, someBackends), Kind: plan.DNS, Name: pick(r, someNames) + ":80"}
+		source := plan.Source{Backend: pick(r, someBackends), Kind: "dns", Name: pick(r, someNames) + ":80"}
 		servers := randomServers(r, r.IntN(4) == 0)
 		var err error
 		if r.IntN(4) == 0 {

@@ -182,7 +182,10 @@ func below(path string, v, from reflect.Value, but []string) string {
 			continue
 		}
 		at := name
-		if path != "" {
+		switch {
+		case v.Type().Field(i).Anonymous:
+			at = path
+		case path != "":
 			at = path + "." + name
 		}
 		out += below(at, v.Field(i), from.Field(i), nil)
