@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// private are the packages that are promised to nobody.
+// private matches the packages that the promise of compatibility excludes.
 var private = regexp.MustCompile(`/(?:internal|cmd|bench|deploy|e2e|examples|testdata)(?:/|$)`)
 
 // A goPackage is a package as go list prints it.

@@ -99,8 +99,8 @@ func (p *printer) methods(named *types.Named) {
 	}
 }
 
-// interfaceOf prints an interface with all methods. Nobody outside can implement one with unexported methods, so that
-// those are not told apart.
+// interfaceOf prints an interface with all methods. Unexported methods are not listed: only that there are some matters
+// to those who would implement it.
 func (p *printer) interfaceOf(i *types.Interface) string {
 	var parts []string
 	for method := range i.Methods() {

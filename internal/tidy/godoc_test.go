@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// sources returns the Go files that people wrote, parsed with their comments.
+// sources returns the parsed Go files that are not generated.
 func sources(t *testing.T) (set *token.FileSet, parsed map[string]*ast.File) {
 	t.Helper()
 	set, parsed = token.NewFileSet(), map[string]*ast.File{}
@@ -107,7 +107,7 @@ var (
 	filePrefix = regexp.MustCompile(`(?m)^\t(\w+)\s{2,}`)
 )
 
-// An entry of an index of files is what one name in it stands for: patterns, of which one has to have a file.
+// entry is a name in an index of files, as patterns of which at least one must match a file.
 type entry []string
 
 func (e entry) has(file string) bool {
@@ -117,7 +117,7 @@ func (e entry) has(file string) bool {
 	})
 }
 
-// fileIndex returns what the section "Files" of a package comment names.
+// fileIndex returns the entries of the section "Files" of a package comment.
 func fileIndex(text string) (all []entry) {
 	_, text, found := strings.Cut(text, "# Files\n")
 	if !found {

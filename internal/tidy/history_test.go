@@ -16,12 +16,12 @@ const (
 	historySince = "2026-11-27T00:00:00Z"
 )
 
-// A commit is what the rules of the history look at.
+// commit is a commit of the history.
 type commit struct {
 	id, parents, message string
 }
 
-// commits returns the commits of HEAD that follow the rules. It skips the test where the history is not known.
+// commits returns the commits of HEAD since historySince. It skips the test if the history is incomplete.
 func commits(t *testing.T) (all []commit) {
 	t.Helper()
 	if shallow := git(t, "rev-parse", "--is-shallow-repository"); len(shallow) != 1 || shallow[0] != "false" {
@@ -66,8 +66,8 @@ func (c commit) faults() (all []string) {
 }
 
 var (
-	scope   = regexp.MustCompile(`^[\w./-]+(?:, [\w./-]+)*: `) // "reactor, sender/task: "
-	aboutUs = regexp.MustCompile(`(?i)\b(?:lint(?:er|ers|ing)?|golangci-lint|gofmt|goimports|shorter lines?|` +
+	scope      = regexp.MustCompile(`^[\w./-]+(?:, [\w./-]+)*: `) // "reactor, sender/task: "
+	aboutTools = regexp.MustCompile(`(?i)\b(?:lint(?:er|ers|ing)?|golangci-lint|gofmt|goimports|shorter lines?|` +
 		`(?:re)?format(?:ting)? (?:the )?(?:code|files?|source|imports)|reformat)\b`)
 )
 
@@ -91,13 +91,14 @@ func faultOfSubject(subject string) string {
 		return "begin with a verb in lower case behind the package"
 	case !isImperative(verb):
 		return "write the verb as an order: add, not adds, added or adding"
-	case aboutUs.MatchString(text):
+	case aboutTools.MatchString(text):
 		return "say what changes for a reader or a user, not for a tool"
 	}
 	return ""
 }
 
-// isImperative reports whether a word may be an order: most that end in s, ed or ing are other forms of a verb.
+// isImperative reports whether a word can be an imperative: words in -s, -ed and -ing are other forms of a verb, with
+// few exceptions.
 func isImperative(word string) bool {
 	word = strings.ToLower(word)
 	switch word {

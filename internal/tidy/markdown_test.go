@@ -90,7 +90,7 @@ func TestAnchors(t *testing.T) {
 
 var namedPath = regexp.MustCompile("`(?:\\./)?([a-z.][a-z0-9_./-]*[a-z0-9_])/?`")
 
-// pathEnds returns the paths of all files and directories, and every end of them: a document says internal/plan, too.
+// pathEnds returns the paths of all files and directories, and each of their suffixes, such as internal/plan.
 func pathEnds(all []string) map[string]bool {
 	ends := map[string]bool{}
 	for _, file := range all {
@@ -182,7 +182,7 @@ func TestGlossary(t *testing.T) {
 
 var count = regexp.MustCompile(`^~?\d{1,3}(?:[ ,.]?\d{3})+(?: */ *\d[\d ,.]*)?$|^\d[\d.]*k$`)
 
-// ARCHITECTURE.md has no counts of lines: nobody keeps them up to date.
+// ARCHITECTURE.md has no counts of lines, which would soon be wrong.
 func TestNoCounts(t *testing.T) {
 	for i, line := range strings.Split(string(read(t, "ARCHITECTURE.md")), "\n") {
 		for _, cell := range cells(line) {
