@@ -8,7 +8,6 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"go.uber.org/zap"
 )
 
@@ -23,8 +22,8 @@ func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
 	d.proxy.StopAccepting()
 	d.log.Retire()
 	r := retirement{
-		log: d.log.Logger, plan: d.planner.Plan(), proxy: d.proxy, lifecycle: &d.lifecycle, successor: s, signals: signals,
-		requests: make(chan struct{}, 2),
+		log: d.log.Logger, plan: d.planner.Plan(), endOver: d.proxy.EndOver, lifecycle: &d.lifecycle, successor: s,
+		signals: signals, requests: make(chan struct{}, 2),
 	}
 	if s.requests != nil {
 		api := admin.ServePrivate(s.requests, &retiredDaemon{d.adminDaemon(), r.requests}, d.log.Level, d.log.Logger)
@@ -44,20 +43,20 @@ func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
 const forever = 10 * 365 * 24 * time.Hour
 
 // retirement bounds how long a process that was replaced serves its connections. After upgrade.timeout, or when a
-// signal or the successor asks for it, it drains. After the drain's timeout, another signal, or the successor's second
-// request, it resets the connections.
+// signal or the successor asks for it, it drains. After the drain's timeout, or when one of them asks again, it resets
+// the connections.
 type retirement struct {
 	log       *zap.Logger
-	plan      *plan.Plan // stays as it is
-	proxy     *proxy.Proxy
+	plan      *plan.Plan          // stays as it is
+	endOver   func(time.Duration) // as Proxy.EndOver
 	lifecycle *lifecycle
 	successor successor
 	signals   <-chan os.Signal
 	requests  chan struct{} // from the successor
 }
 
-// bound calls end when the connections are to be reset, and returns then or when ctx is done. The first request of the
-// successor cuts no drain short that has begun, as by a signal to all processes.
+// bound calls end when the connections are to be reset, and returns then or when ctx is done. A signal to all processes
+// arrives here twice, once by way of the successor and in either order: it cuts no drain short that it began.
 func (r *retirement) bound(ctx context.Context, end func()) {
 	timeout := time.NewTimer(forever)
 	defer timeout.Stop()
@@ -68,7 +67,7 @@ func (r *retirement) bound(ctx context.Context, end func()) {
 	if limit > 0 {
 		r.drainIn(limit, timeout)
 	}
-	exited, drains, requested := r.successor.Exited, false, false
+	exited, drains, signalled, requested := r.successor.Exited, false, false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,6 +86,10 @@ func (r *retirement) bound(ctx context.Context, end func()) {
 				r.log.Info("draining the old process: upgrade.timeout has passed", zap.Duration("timeout", limit))
 			}
 		case <-r.signals:
+			first := !signalled
+			if signalled = true; first && requested {
+				continue
+			}
 		case <-r.requests:
 			first := !requested
 			if requested = true; first && drains {
@@ -98,7 +101,7 @@ func (r *retirement) bound(ctx context.Context, end func()) {
 			return
 		}
 		drains = true
-		r.proxy.EndOver(r.plan.Drain.Spread)
+		r.endOver(r.plan.Drain.Spread)
 		r.drainIn(r.plan.Drain.Timeout, timeout)
 	}
 }
