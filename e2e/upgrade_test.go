@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,10 +55,10 @@ func (g *generations) awaitSince(n int, msg string) (found line) {
 	return found
 }
 
-// upgrade replaces the process that accepts.
+// upgrade replaces the process that accepts, and waits until the old one has stopped.
 func (g *generations) upgrade() {
 	g.t.Helper()
-	n := len(g.logged(anything))
+	n, old := len(g.logged(anything)), g.pid
 	if err := unix.Kill(g.pid, unix.SIGUSR2); err != nil {
 		g.t.Fatal(err)
 	}
@@ -66,6 +67,32 @@ func (g *generations) upgrade() {
 	if g.pid = int(pid); g.pid == 0 {
 		g.t.Fatal(l.raw)
 	}
+	eventually(g.t, "the old process accepts no connection", func() bool { return !listens(old, g.addr) })
+}
+
+// listens reports whether a process has a socket that listens at an address, host:port.
+func listens(pid int, addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	n, _ := strconv.Atoi(port)
+	tables, _ := filepath.Glob(fmt.Sprintf("/proc/%d/net/tcp*", pid)) // of its network namespace
+	var inodes []string
+	for _, table := range tables {
+		text, _ := os.ReadFile(table)
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) > 9 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", n)) && f[3] == "0A" { // TCP_LISTEN
+				inodes = append(inodes, "socket:["+f[9]+"]")
+			}
+		}
+	}
+	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	return slices.ContainsFunc(fds, func(fd string) bool {
+		to, _ := os.Readlink(fd)
+		return slices.Contains(inodes, to)
+	})
 }
 
 // end drains the process that accepts.
