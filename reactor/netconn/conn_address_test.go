@@ -5,6 +5,7 @@ package netconn_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 
@@ -51,11 +52,30 @@ func TestAddressesAfterClose(t *testing.T) {
 
 // The error of Dial is as that of net.
 func TestDialError(t *testing.T) {
+	address := refusing(t)
 	onRings(t, func(t *testing.T, l *running) {
-		_, err := netconn.Dial(context.Background(), l.Loop, "tcp", "127.0.0.1:1")
-		_, want := net.Dial("tcp", "127.0.0.1:1")
+		_, err := netconn.Dial(context.Background(), l.Loop, "tcp", address)
+		_, want := net.Dial("tcp", address)
 		if err == nil || want == nil || err.Error() != want.Error() {
 			t.Errorf("%v instead of %v", err, want)
 		}
 	})
+}
+
+// refusing returns an address of a bound socket that does not listen: it refuses connections until the test ends.
+func refusing(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port)
 }
