@@ -32,28 +32,28 @@ const (
 
 // listener is a listener on one loop. It accepts the connections that are queued there while its admission has room.
 type listener struct {
-	shared      *sharedListener
-	worker      *worker
-	stats       *listenerStats
-	admission   *limit.Admission
-	room        *limit.Waiter // among those of the admission
-	state       listenerState
-	paused      bool            // the listener waits for room
-	waits       bool            // the listener is among worker.waitingListeners
-	rated       bool            // the timer of the listener waits for a rate
-	pausedSince atomic.Int64    // since the process began; 0: it is not paused
-	udp         *udp.Listener   // nil: it accepts connections from sockets
-	sockets     []*listenSocket // fixed until they are closed
-	options     config.Socket   // that the sockets have
-	turn        int             // index of the socket to accept from next
-	again       reactor.Timer   // accepts when it expires
-	retires     *change         // that waits until the listener is closed; nil: none does
+	shared       *sharedListener
+	worker       *worker
+	stats        *listenerStats
+	admission    *limit.Admission
+	waiter       *limit.Waiter // among those of the admission
+	state        listenerState
+	paused       bool            // the listener waits for room
+	awaitsBudget bool            // the listener is among worker.waitingListeners
+	awaitsRate   bool            // the timer of the listener waits for a rate
+	pausedSince  atomic.Int64    // since the process began; 0: it is not paused
+	udp          *udp.Listener   // nil: it accepts connections from sockets
+	sockets      []*listenSocket // fixed until they are closed
+	options      config.Socket   // that the sockets have
+	nextSocket   int             // index of the socket to accept from next
+	timer        reactor.Timer   // accepts when it expires
+	retiredBy    *change         // that waits until the listener is closed; nil: none does
 }
 
 func newListener(w *worker, s *sharedListener) *listener {
 	l := &listener{shared: s, worker: w, stats: &s.stats, admission: &s.admission}
-	l.room = s.admission.Waiting().Add(w.loop, l)
-	l.again.Init((*acceptTimer)(l))
+	l.waiter = s.admission.Waiting().Add(w.loop, l)
+	l.timer.Init((*acceptTimer)(l))
 	if s.isUDP() {
 		l.udp = newUDP(l)
 	}
@@ -63,9 +63,9 @@ func newListener(w *worker, s *sharedListener) *listener {
 // name is the listener's name in the plan in force.
 func (l *listener) name() string { return l.shared.settings.Load().Name }
 
-// acceptTurn is how many connections a listener accepts in a turn of the loop: few, so that open connections advance as
-// fast as new ones come. On epoll a flood of connections costs 74 µs each with 2 and 90 with 8.
-const acceptTurn = 2
+// acceptBatch is how many connections a listener accepts in a turn of the loop: few, so that open connections advance
+// as fast as new ones come. On epoll a flood of connections costs 74 µs each with 2 and 90 with 8.
+const acceptBatch = 2
 
 func (l *listener) start() {
 	l.state = listenerServing
@@ -78,11 +78,11 @@ func (l *listener) start() {
 	}
 }
 
-// queued is called when connections may be queued.
-func (l *listener) queued() {
-	l.rated = l.rated && l.again.Pending()
-	if !l.paused && !l.again.Pending() && l.state == listenerServing {
-		l.run()
+// acceptQueued is called when connections may be queued.
+func (l *listener) acceptQueued() {
+	l.awaitsRate = l.awaitsRate && l.timer.Pending()
+	if !l.paused && !l.timer.Pending() && l.state == listenerServing {
+		l.acceptSome()
 	}
 }
 
@@ -98,7 +98,7 @@ func (l *listener) Resume() bool {
 // resume continues to accept: there may be room.
 func (l *listener) resume() {
 	l.unpause()
-	l.queued()
+	l.acceptQueued()
 }
 
 // follow applies changed options, and changed limits to a listener that waits: there may be room now, or none is
@@ -108,9 +108,9 @@ func (l *listener) follow() {
 	switch {
 	case l.paused:
 		l.resume()
-	case l.rated:
-		l.worker.loop.StopTimer(&l.again)
-		l.queued()
+	case l.awaitsRate:
+		l.worker.loop.StopTimer(&l.timer)
+		l.acceptQueued()
 	}
 }
 
@@ -124,15 +124,15 @@ func (l *listener) unpause() {
 // acceptTimer is a listener as the handler of its timer.
 type acceptTimer listener
 
-func (a *acceptTimer) OnTimer(int64) { (*listener)(a).queued() }
+func (a *acceptTimer) OnTimer(int64) { (*listener)(a).acceptQueued() }
 
 // verdict is what becomes of the next connection of a listener.
 type verdict uint8
 
 const (
-	accept      verdict = iota
-	later               // it waits in the kernel's queue
-	rejectLimit         // it is reset, as the next ones
+	verdictAccept verdict = iota
+	verdictWait           // it waits in the kernel's queue
+	rejectLimit           // it is reset, as the next ones
 	rejectRate
 	rejectSource
 	rejectPorts    // of UDP: there are as many sessions as may have a local port
@@ -141,35 +141,35 @@ const (
 	verdictCount
 )
 
-// rejections are the reasons for which rejected connections are counted.
-var rejections = [verdictCount]string{
+// rejectionReasons are the reasons for which rejected connections are counted.
+var rejectionReasons = [verdictCount]string{
 	rejectLimit: "limit", rejectRate: "rate", rejectSource: "source_rate", rejectPorts: "ports",
 	rejectDenied:   "denied",
 	rejectDraining: "draining",
 }
 
-// limits are the settings that a rejected connection was beyond, for the log.
-var limits = [verdictCount]string{
+// rejectionSettings are the settings that a rejected connection was beyond, for the log.
+var rejectionSettings = [verdictCount]string{
 	rejectLimit: "max_connections", rejectRate: "rate", rejectSource: "source_rate", rejectDraining: "draining",
 }
 
-// run accepts until no connection is queued or there is no room. It takes room only for the accept itself: a loop
-// without queued connections must not keep room that another loop needs.
-func (l *listener) run() {
+// acceptSome accepts until no connection is queued or there is no room. It takes room only for the accept itself: a
+// loop without queued connections must not keep room that another loop needs.
+func (l *listener) acceptSome() {
 	s := l.shared.settings.Load()
-	for range acceptTurn {
+	for range acceptBatch {
 		if l.worker.proxy.waitingForFD.Load() != 0 {
 			// Accepted connections have no descriptor for their server's side. The next free descriptors are for them.
 			l.acceptAfter(reactor.AcceptBackoff)
 			return
 		}
-		v := l.next(s)
-		if v == later {
+		v := l.decide(s)
+		if v == verdictWait {
 			return
 		}
 		fd, peer, err := l.tryAccept()
 		if err != nil {
-			if v == accept {
+			if v == verdictAccept {
 				l.giveBack(s)
 			}
 			if !errors.Is(err, syscall.EAGAIN) {
@@ -178,13 +178,13 @@ func (l *listener) run() {
 			return
 		}
 		switch {
-		case v != accept:
+		case v != verdictAccept:
 			l.reject(fd, v, peer.AddrPort())
 		case !s.admitted(peer.AddrPort().Addr()):
 			l.giveBack(s)
 			l.deny(fd, peer)
 		default:
-			if full := l.takeSource(s, peer.AddrPort().Addr()); full != nil {
+			if full := l.takePrefix(s, peer.AddrPort().Addr()); full != nil {
 				l.giveBack(s)
 				l.rejectSource(fd, full, peer)
 				break
@@ -198,32 +198,32 @@ func (l *listener) run() {
 // tryAccept accepts a connection from the sockets, round-robin.
 func (l *listener) tryAccept() (fd int, peer reactor.Address, err error) {
 	for range l.sockets {
-		fd, peer, err = l.sockets[l.turn].TryAcceptFrom()
+		fd, peer, err = l.sockets[l.nextSocket].TryAcceptFrom()
 		if !errors.Is(err, syscall.EAGAIN) {
 			break
 		}
-		l.turn = (l.turn + 1) % len(l.sockets)
+		l.nextSocket = (l.nextSocket + 1) % len(l.sockets)
 	}
 	return fd, peer, err
 }
 
-// next decides on the next connection, and takes what it needs if it can be accepted.
-func (l *listener) next(s *settings) verdict {
+// decide decides on the next connection, and takes what it needs if it can be accepted.
+func (l *listener) decide(s *settings) verdict {
 	wait := l.takeRates(s)
 	switch {
 	case wait != 0 && s.reject:
 		return rejectRate
 	case wait != 0:
 		l.waitForRate(wait)
-		return later
+		return verdictWait
 	case s.reject && l.admission.Take() != limit.Granted:
 		l.giveRates(s)
 		return rejectLimit
 	case !s.reject && !l.enter():
 		l.giveRates(s)
-		return later
+		return verdictWait
 	}
-	return accept
+	return verdictAccept
 }
 
 // takeRates takes a connection out of the buckets of the process and of the listener. If one of them has none, it
@@ -253,15 +253,15 @@ func (l *listener) giveBack(s *settings) {
 
 // waitForRate lets connections wait in the kernel's queue until one more may be accepted.
 func (l *listener) waitForRate(d time.Duration) {
-	l.rated = true
+	l.awaitsRate = true
 	l.stats.pauses.Add(1)
 	l.stats.paused.Add(int64(d))
 	l.acceptAfter(d)
 }
 
-// takeSource takes a connection out of the buckets of its source. It returns those that have none, or nil.
-func (l *listener) takeSource(s *settings, peer netip.Addr) *limit.Prefixes {
-	for _, buckets := range s.sources {
+// takePrefix takes a connection out of the buckets of its source. It returns those that have none, or nil.
+func (l *listener) takePrefix(s *settings, peer netip.Addr) *limit.Prefixes {
+	for _, buckets := range s.prefixRates {
 		if buckets != nil && !buckets.Take(peer, l.worker.loop.Now()) {
 			return buckets
 		}
@@ -273,7 +273,7 @@ func (l *listener) takeSource(s *settings, peer netip.Addr) *limit.Prefixes {
 func (l *listener) reject(fd int, why verdict, peer netip.AddrPort) {
 	l.abort(fd, why, peer)
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()), zap.String("limit", limits[why]))
+		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()), zap.String("limit", rejectionSettings[why]))
 	}
 }
 
@@ -281,15 +281,16 @@ func (l *listener) reject(fd int, why verdict, peer netip.AddrPort) {
 func (l *listener) rejectSource(fd int, full *limit.Prefixes, peer reactor.Address) {
 	l.abort(fd, rejectSource, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()), zap.String("limit", limits[rejectSource]),
+		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()),
+			zap.String("limit", rejectionSettings[rejectSource]),
 			zap.Stringer("source", full.Prefix(peer.AddrPort().Addr())))
 	}
 }
 
 const beyondLimit = "connections beyond a limit are reset"
 
-// whyRefused says for the access log why a connection was refused.
-var whyRefused = [verdictCount]string{
+// rejectionTexts says for the access log why a connection was refused.
+var rejectionTexts = [verdictCount]string{
 	rejectLimit:    "as many connections are open as max_connections allows",
 	rejectRate:     "connections come faster than rate allows",
 	rejectSource:   "connections of the client's source come faster than source_rate allows",
@@ -305,12 +306,13 @@ func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
 		return
 	}
 	most := w.accessLog.Settings().Refused
-	if most == 0 || w.proxy.refused.Take(limit.NewRate(config.Rate{Connections: most}), w.loop.Now()) != 0 {
+	if most == 0 || w.proxy.refusedLines.Take(limit.NewRate(config.Rate{Connections: most}), w.loop.Now()) != 0 {
 		return
 	}
 	r := l.line(w.nextID(), 0)
 	r.Client = unmapped(peer)
-	r.Peer, r.End = r.Client, accesslog.End{By: rejections[why], Phase: "accept", Code: "PR", Why: whyRefused[why]}
+	r.Peer = r.Client
+	r.End = accesslog.End{By: rejectionReasons[why], Phase: "accept", Code: "PR", Why: rejectionTexts[why]}
 	w.accessLog.Log(r)
 }
 
@@ -333,7 +335,7 @@ func (l *listener) abort(fd int, why verdict, peer netip.AddrPort) {
 }
 
 func (l *listener) acceptAfter(d time.Duration) {
-	l.worker.loop.SetTimer(&l.again, l.worker.loop.Now()+int64(d))
+	l.worker.loop.SetTimer(&l.timer, l.worker.loop.Now()+int64(d))
 }
 
 // enter takes room for a connection, or pauses the listener until there is some. It joins the waiters before it asks
@@ -355,7 +357,7 @@ func (l *listener) enter() bool {
 
 // wait has the listener resumed when there is room. There may be room already.
 func (l *listener) wait(r limit.Room) {
-	l.room.Join()
+	l.waiter.Join()
 	if r == limit.Exhausted {
 		l.worker.waitForBudget(l)
 	}
@@ -419,7 +421,7 @@ func (l *listener) stop(handedOver bool) {
 	}
 	l.state = listenerClosing
 	l.unpause()
-	l.worker.loop.StopTimer(&l.again)
+	l.worker.loop.StopTimer(&l.timer)
 	for s := l.shared.settings.Load(); !handedOver; {
 		fd, peer, err := l.tryAccept()
 		if err != nil {
@@ -449,8 +451,8 @@ func (l *listener) socketClosed(s *listenSocket) {
 func (l *listener) closed() {
 	l.state = listenerClosed
 	l.worker.listenerClosed(l)
-	if c := l.retires; c != nil {
-		l.retires = nil
+	if c := l.retiredBy; c != nil {
+		l.retiredBy = nil
 		c.end()
 	}
 }
@@ -458,8 +460,8 @@ func (l *listener) closed() {
 // retire stops a listener that the plan does not have any more.
 func (l *listener) retire(c *change) {
 	if l.state == listenerServing {
-		l.retires = c
-		c.left.Add(1)
+		l.retiredBy = c
+		c.pending.Add(1)
 		l.stop(false)
 	}
 }

@@ -80,7 +80,7 @@ func (s *listenSocket) arm() {
 }
 
 // SetNext is called when connections are queued.
-func (s *listenSocket) SetNext(uint32) { s.listener.queued() }
+func (s *listenSocket) SetNext(uint32) { s.listener.acceptQueued() }
 
 // SetValue cannot happen: a poll that repeats does not end by itself.
 func (s *listenSocket) SetValue(struct{}) {}

@@ -20,14 +20,14 @@ import (
 // gets. It counts in the limits of both.
 type association struct {
 	listener *listener
-	lane     *lane            // nil until the backend is known
-	settings *config.Backend  // of the backend when it was chosen, with the limits of the route; nil likewise
-	to       *upstream.Server // that is tried or connected, and in whose Load it counts
+	backend  *backend         // nil until the backend is known
+	config   *config.Backend  // of the backend when it was chosen, with the limits of the route; nil likewise
+	server   *upstream.Server // that is tried or connected, and in whose Load it counts
 	id       uint64
 	links    intrusive.Links // among the connections or the sessions of the worker
 	began    int64
 	counted  bool // in the Load of the backend
-	why      end
+	why      closeReason
 }
 
 // associate begins an association with a client for which room was taken.
@@ -49,14 +49,14 @@ func (a *association) age() time.Duration { return time.Duration(a.loop().Now() 
 
 // assign sets the backend, and the settings that it has for a route. by is nil if no route has matched.
 func (a *association) assign(to *upstream.Backend, by *route) {
-	a.lane = a.worker().lane(to)
-	a.settings = a.lane.settingsFor(by)
+	a.backend = a.worker().backend(to)
+	a.config = a.backend.configFor(by)
 }
 
 // take takes room in the backend, unless it has that already, and at a server. The error matches [balance.ErrFull] if
 // there may be room later.
 func (a *association) take(r *balance.Request) error {
-	b := a.lane.backend
+	b := a.backend.upstream
 	if !a.counted {
 		if !b.Load.Take() {
 			return balance.ErrFull
@@ -64,20 +64,20 @@ func (a *association) take(r *balance.Request) error {
 		a.counted = true
 	}
 	g := b.Group()
-	i, err := a.lane.picker.Pick(g.Group, r)
+	i, err := a.backend.picker.Pick(g.Group, r)
 	if err != nil {
 		return err
 	}
-	a.to = g.Servers[i]
+	a.server = g.Servers[i]
 	return nil
 }
 
 // giveServer gives back the room at the server.
 func (a *association) giveServer() {
-	if a.to != nil {
-		a.to.Load.Give()
-		a.to = nil
-		a.lane.queue.rooms.Wake()
+	if a.server != nil {
+		a.server.Load.Give()
+		a.server = nil
+		a.backend.shared.waiters.Wake()
 	}
 }
 
@@ -86,7 +86,7 @@ func (a *association) giveServer() {
 func (a *association) drop() {
 	if a.counted {
 		a.counted = false
-		a.lane.backend.Load.Give()
+		a.backend.upstream.Load.Give()
 	}
 }
 
@@ -95,7 +95,7 @@ func (a *association) give() {
 	a.giveServer()
 	if a.counted {
 		a.drop()
-		a.lane.queue.rooms.Wake()
+		a.backend.shared.waiters.Wake()
 	}
 }
 
@@ -113,34 +113,34 @@ func (a *association) release(list *intrusive.List) {
 }
 
 func (a *association) backendName() string {
-	if a.lane == nil {
+	if a.backend == nil {
 		return ""
 	}
-	return a.lane.backend.Name
+	return a.backend.upstream.Name
 }
 
 func (a *association) serverName() string {
-	if a.to == nil {
+	if a.server == nil {
 		return ""
 	}
-	return a.to.Name()
+	return a.server.Name()
 }
 
 func (a *association) serverAddr() serveraddr.Addr {
-	if a.to == nil {
+	if a.server == nil {
 		return serveraddr.Addr{}
 	}
-	return a.to.Address
+	return a.server.Address
 }
 
 // line begins the line of an association in the access log, with all that is known of it here.
 func (a *association) line() *accesslog.Record {
 	r := a.listener.line(a.id, a.age())
-	if a.lane != nil {
-		r.Backend, r.BackendConnections = a.lane.backend.Name, a.lane.backend.Load.N()
+	if a.backend != nil {
+		r.Backend, r.BackendConnections = a.backend.upstream.Name, a.backend.upstream.Load.N()
 	}
-	if a.to != nil {
-		r.Server, r.ServerAddress, r.ServerConnections = a.to.Name(), a.to.Address, a.to.Load.N()
+	if a.server != nil {
+		r.Server, r.ServerAddress, r.ServerConnections = a.server.Name(), a.server.Address, a.server.Load.N()
 	}
 	return r
 }
@@ -148,15 +148,15 @@ func (a *association) line() *accesslog.Record {
 // line begins a line of the access log with what all lines of a listener have. It is the worker's, until the next one.
 func (l *listener) line(id uint64, age time.Duration) *accesslog.Record {
 	w, now := l.worker, time.Now()
-	w.line = accesslog.Record{
+	w.logLine = accesslog.Record{
 		ID: id, Network: cmp.Or(l.shared.key.Network, "tcp"), Listener: l.name(),
 		Accepted: now.Add(-age), Ended: now, Total: age,
 		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
 	}
-	for i := range w.line.Phases {
-		w.line.Phases[i] = accesslog.NotReached
+	for i := range w.logLine.Phases {
+		w.logLine.Phases[i] = accesslog.NotReached
 	}
-	return &w.line
+	return &w.logLine
 }
 
 // member is a connection or a UDP session of a worker, as lists, filters and logs see it.
@@ -168,7 +168,7 @@ type member interface {
 	idleFor() time.Duration
 	moved() (bytes [2]uint64) // from the client, from the server
 	over() bool
-	reset(why end)
+	reset(why closeReason)
 }
 
 func (a *association) common() *association { return a }
@@ -196,18 +196,18 @@ func debugEnd(m member) {
 	}
 }
 
-// logNoServer counts an association that has got no server, and logs one a second of the backend.
-func (a *association) logNoServer(why end, err error) {
-	q := a.lane.queue
+// warnNoServer counts an association that has got no server, and logs one a second of the backend.
+func (a *association) warnNoServer(why closeReason, err error) {
+	q := a.backend.shared
 	q.noServer.Add(1)
-	if q.logged.due(a.loop().Now()) {
-		a.worker().proxy.log.Warn("connections get no server", zap.String("backend", a.lane.backend.Name),
-			zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+	if q.noServerLog.due(a.loop().Now()) {
+		a.worker().proxy.log.Warn("connections get no server", zap.String("backend", a.backend.upstream.Name),
+			zap.Stringer("end", why), zap.String("why", closeReasons[why].Why), zap.NamedError("last", err))
 	}
 }
 
 // warnRefused logs one refused client a second of the listener. To learn its address may be a system call.
-func (l *listener) warnRefused(client func() netip.AddrPort, why end, err error) {
+func (l *listener) warnRefused(client func() netip.AddrPort, why closeReason, err error) {
 	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
 			zap.Stringer("client", client()), zap.Stringer("why", why), zap.Error(err))

@@ -60,26 +60,26 @@ func (c *conn) advance(to phase) {
 // takes what it needs only at times from the pools of its worker.
 type conn struct {
 	association
-	sockets   [2]reactor.Socket
-	pipes     [2]pipe
-	timer     reactor.Timer
-	active    int64           // time of the last byte, or of the last change of what the connection waits for
-	checkedAt int64           // time of the last check for idleness
-	dial      *dial           // nil: the backend is not known yet, or the connection has its server
-	opening   *opening        // nil: there was none, or the early bytes were sent
-	known     *identity       // nil: no more is known of the client than what the kernel tells
-	secure    *secure         // nil: there is no TLS on either side
-	closing   *closeOps       // nil: no socket is being closed
-	watch     *watch          // nil: no side has sent EOF
-	log       *record         // nil: the access log does not have the connection
-	peer      *netip.AddrPort // the client's address for logs; nil: connections are not logged
-	acked     uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
-	phase     phase
-	sides     [2]sideState
-	spoke     uint8 // the side of the last byte
-	closes    uint8 // sockets being closed
-	resetWait uint8 // how often the time between two attempts to reset has doubled
-	kept      bool  // keep-alive is on
+	sockets        [2]reactor.Socket
+	pipes          [2]pipe
+	timer          reactor.Timer
+	lastActive     int64           // time of the last byte, or of the last change of what the connection waits for
+	checkedAt      int64           // time of the last check for idleness
+	dial           *dial           // nil: the backend is not known yet, or the connection has its server
+	opening        *opening        // nil: there was none, or the early bytes were sent
+	identity       *identity       // nil: no more is known of the client than what the kernel tells
+	tls            *tlsLayer       // nil: there is no TLS on either side
+	closing        *closeOps       // nil: no socket is being closed
+	watch          *watch          // nil: no side has sent EOF
+	log            *logRecord      // nil: the access log does not have the connection
+	peer           *netip.AddrPort // the client's address for logs; nil: connections are not logged
+	acked          uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
+	phase          phase
+	sides          [2]sideState
+	lastFrom       uint8 // the side of the last byte
+	closingSockets uint8 // sockets being closed
+	resetBackoff   uint8 // how often the time between two attempts to reset has doubled
+	keepAliveOn    bool  // keep-alive is on
 }
 
 // connOf is the connection that l is of.
@@ -93,7 +93,7 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	c := &conn{association: l.associate()}
 	c.sockets[client].Init(w.loop, fd)
 	c.timer.Init(c)
-	c.record(s, peer)
+	c.beginLogRecord(s, peer)
 	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {
 		peer := c.peerAddr()
 		c.peer = &peer
@@ -101,8 +101,8 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	w.conns.PushFront(&c.links)
 	switch {
 	case w.state == workerClosed:
-		c.close(endKilled, bothSides)
-	case s.opens:
+		c.close(reasonKilled, bothSides)
+	case s.needsOpening:
 		c.open(s)
 	default:
 		c.connect(s.router.fallback, nil)
@@ -123,7 +123,7 @@ func (c *conn) connect(to *upstream.Backend, by *route) {
 func (c *conn) flow() {
 	c.advance(phaseFlowing)
 	c.limitBytes()
-	if c.secure != nil {
+	if c.tls != nil {
 		c.flowSecure()
 		return
 	}
@@ -141,7 +141,7 @@ func (c *conn) time() int64 {
 }
 
 // touch notes that a byte has moved.
-func (c *conn) touch() { c.active = c.time() }
+func (c *conn) touch() { c.lastActive = c.time() }
 
 // OnTimer is called when the connection may have waited for too long. While bytes flow the timer is not moved with
 // each of them: the time of the last one is checked here.
@@ -170,7 +170,7 @@ func (c *conn) halfClosed() bool {
 // undelivered is the sides that would miss bytes if the connection ended now. They are told by a reset.
 func (c *conn) undelivered() (sides sideSet) {
 	for from := range c.pipes {
-		if c.pipes[from].inFlight() || c.speaksTLS(from) && c.secure.sides[from].framing.cut() {
+		if c.pipes[from].inFlight() || c.speaksTLS(from) && c.tls.sides[from].framing.cut() {
 			sides |= 1 << (1 - from)
 		}
 	}
@@ -184,7 +184,7 @@ func (c *conn) directionEnded() {
 	case !fromClient.ended() || !fromServer.ended():
 		c.restartIdleTimer() // half-closed: the other direction still flows
 	case fromClient == pipeHalfClosed && fromServer == pipeHalfClosed:
-		c.close(endNormal, noSide)
+		c.close(reasonNormal, noSide)
 	case fromClient == pipeBroken:
 		c.sideReset(server)
 	default:
@@ -205,7 +205,7 @@ func (c *conn) takeCloseOps() *closeOps {
 
 // close ends the connection: it resets the sides in reset, and ends the others by EOF. A socket is closed when none of
 // its operations is in flight any more.
-func (c *conn) close(why end, reset sideSet) {
+func (c *conn) close(why closeReason, reset sideSet) {
 	if c.phase == phaseClosed {
 		return
 	}
@@ -219,8 +219,8 @@ func (c *conn) close(why end, reset sideSet) {
 		open = c.dial.abandon()
 	}
 	debugEnd(c)
-	if c.secure != nil {
-		c.secure.farewell(open &^ reset)
+	if c.tls != nil {
+		c.tls.closeNotify(open &^ reset)
 	}
 	c.advance(phaseClosed)
 	c.endThrottles()
@@ -230,7 +230,7 @@ func (c *conn) close(why end, reset sideSet) {
 		if !open.has(side) {
 			continue
 		}
-		c.closes++
+		c.closingSockets++
 		s := &c.sockets[side]
 		if reset.has(side) {
 			_ = s.SetAbort()
@@ -248,7 +248,7 @@ func (c *conn) close(why end, reset sideSet) {
 type socketClosed conn
 
 func (c *socketClosed) SetValue(struct{}) {
-	if c.closes--; c.closes == 0 {
+	if c.closingSockets--; c.closingSockets == 0 {
 		(*conn)(c).release()
 	}
 }
@@ -267,7 +267,7 @@ func (c *conn) release() {
 	c.forgetOpening()
 	if c.log != nil {
 		c.peer = nil
-		w.notes.Put(c.log)
+		w.logRecords.Put(c.log)
 	}
 	c.association.release(&w.conns)
 	w.stopIfEmpty()

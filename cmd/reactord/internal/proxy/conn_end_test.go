@@ -23,7 +23,7 @@ import (
 
 // provocation makes a connection end in one way.
 type provocation struct {
-	end   end
+	end   closeReason
 	phase string // that the log has; "": that of the end
 	// servers are the servers of the backend; nil: one that listens.
 	servers func(*testing.T) []net.Listener
@@ -121,89 +121,89 @@ func endAll(t *testing.T, p *Proxy, f Filter) {
 }
 
 var provocations = []provocation{
-	{end: endOpeningClient, set: opens(trusting), provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
+	{end: reasonOpeningClient, set: opens(trusting), provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
 		dialAs(t, p, 'P').Close()
 	}},
-	{end: endOpeningTimeout, set: opens(func(l *plan.Listener) { trusting(l); l.InspectTimeout = soon }),
+	{end: reasonOpeningTimeout, set: opens(func(l *plan.Listener) { trusting(l); l.InspectTimeout = soon }),
 		provoke: says("")},
-	{end: endDenied, set: opens(func(l *plan.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") }),
+	{end: reasonDenied, set: opens(func(l *plan.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") }),
 		provoke: says("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n")},
-	{end: endUntrusted, set: opens(func(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") }),
+	{end: reasonUntrusted, set: opens(func(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") }),
 		provoke: says("")},
-	{end: endBadHeader, set: opens(trusting), provoke: says("GET / HTTP/1.1\r\n")},
-	{end: endBadPreamble, set: opens(func(l *plan.Listener) { bySNI(l); l.StartTLS = "smtp" }),
+	{end: reasonBadHeader, set: opens(trusting), provoke: says("GET / HTTP/1.1\r\n")},
+	{end: reasonBadPreamble, set: opens(func(l *plan.Listener) { bySNI(l); l.StartTLS = "smtp" }),
 		provoke: says("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n")},
-	{end: endBadHello, set: opens(bySNI), provoke: says("SSH-2.0-x\r\n")},
-	{end: endNoRoute, set: opens(bySNI), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonBadHello, set: opens(bySNI), provoke: says("SSH-2.0-x\r\n")},
+	{end: reasonNoRoute, set: opens(bySNI), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		says(string(hello(t, "b.test")))(t, p, ln)
 	}},
-	{end: endClientTLS, set: withTLS(time.Minute), provoke: says("GET / HTTP/1.1\r\n\r\n")},
-	{end: endClientTLSTimeout, set: withTLS(soon), provoke: says("\x16\x03\x01")},
-	{end: endServerTLS, set: toTLS(time.Minute), provoke: answers("SSH-2.0-x\r\n")},
-	{end: endServerTLSTimeout, set: toTLS(soon), provoke: answers("")},
-	{end: endServerTLSClient, test: "TestClientsEjectNoServers"},
-	{end: endClientCut, test: "TestTLSCut"},
-	{end: endServerCut, test: "TestTLSCut"},
-	{end: endClientTLSData, test: "TestTLSGarbage"},
-	{end: endServerTLSData, test: "TestTLSGarbage"},
-	{end: endNormal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonClientTLS, set: withTLS(time.Minute), provoke: says("GET / HTTP/1.1\r\n\r\n")},
+	{end: reasonClientTLSTimeout, set: withTLS(soon), provoke: says("\x16\x03\x01")},
+	{end: reasonServerTLS, set: toTLS(time.Minute), provoke: answers("SSH-2.0-x\r\n")},
+	{end: reasonServerTLSTimeout, set: toTLS(soon), provoke: answers("")},
+	{end: reasonServerTLSClient, test: "TestClientsEjectNoServers"},
+	{end: reasonClientCut, test: "TestTLSCut"},
+	{end: reasonServerCut, test: "TestTLSCut"},
+	{end: reasonClientTLSData, test: "TestTLSGarbage"},
+	{end: reasonServerTLSData, test: "TestTLSGarbage"},
+	{end: reasonNormal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 10)
 		c.Close()
 		s.Close()
 	}},
-	{end: endQueueClientReset, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonQueueClientReset, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		resetConn(inQueue(t, p, ln))
 	}},
-	{end: endQueueFull, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonQueueFull, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		inQueue(t, p, ln)
 		expectRefusal(t, p)
 	}},
-	{end: endQueueTimeout, set: oneAtATime(soon), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonQueueTimeout, set: oneAtATime(soon), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		dialAs(t, p, 0)
 		expectName(t, ln, 0)
 		expectRefusal(t, p)
 	}},
-	{end: endConnectClientReset, servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} },
+	{end: reasonConnectClientReset, servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} },
 		provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
 			c := dialAs(t, p, 0)
 			waitFor(t, "it is accepted", func() bool { return p.Stats().Listeners[0].Connections == 1 })
 			resetConn(c)
 		}},
-	{end: endConnectTimeout, set: each(func(b *config.Backend) { b.TotalConnectTimeout = soon }),
+	{end: reasonConnectTimeout, set: each(func(b *config.Backend) { b.TotalConnectTimeout = soon }),
 		servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} }, provoke: expectRefused},
-	{end: endNoServer, servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t)} },
+	{end: reasonNoServer, servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t)} },
 		provoke: expectRefused},
-	{end: endNoneAvailable, servers: func(*testing.T) []net.Listener { return nil }, provoke: expectRefused},
-	{end: endRetryBudget, set: each(func(b *config.Backend) { b.RetryBudget = config.RetryBudget{Percent: 1, Min: 1} }),
+	{end: reasonNoneAvailable, servers: func(*testing.T) []net.Listener { return nil }, provoke: expectRefused},
+	{end: reasonRetryBudget, set: each(func(b *config.Backend) { b.RetryBudget = config.RetryBudget{Percent: 1, Min: 1} }),
 		servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t), refusing(t)} },
 		provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
-			for i := 0; i < 1000 && endedBy(p, endRetryBudget) == 0; i++ {
+			for i := 0; i < 1000 && endedBy(p, reasonRetryBudget) == 0; i++ {
 				expectRefusal(t, p)
 			}
 		}},
-	{end: endLocal, set: each(func(b *config.Backend) {
+	{end: reasonLocal, set: each(func(b *config.Backend) {
 		b.SourceAddresses = []config.IP{{Addr: netip.MustParseAddr("203.0.113.201")}}
 	}), provoke: expectRefused},
-	{end: endClientReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonClientReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
 		resetConn(c)
 	}},
-	{end: endServerReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonServerReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1) // else it may be a connect that fails
 		resetConn(s)
 	}},
-	{end: endFirstByte, set: each(func(b *config.Backend) { b.FirstByteTimeout = soon }), provoke: idly},
-	{end: endIdle, set: each(func(b *config.Backend) { b.IdleTimeout = soon }), provoke: idly},
-	{end: endHalfClosed, code: awaitsServer, set: each(func(b *config.Backend) { b.HalfCloseTimeout = soon }),
+	{end: reasonFirstByte, set: each(func(b *config.Backend) { b.FirstByteTimeout = soon }), provoke: idly},
+	{end: reasonIdle, set: each(func(b *config.Backend) { b.IdleTimeout = soon }), provoke: idly},
+	{end: reasonHalfClosed, code: codeAwaitsServer, set: each(func(b *config.Backend) { b.HalfCloseTimeout = soon }),
 		provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 			c, _ := pair(t, p, ln)
 			_ = c.CloseWrite()
 		}},
-	{end: endLifetime, set: each(func(b *config.Backend) { b.Lifetime = soon }), provoke: idly},
-	{end: endServerDown, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonLifetime, set: each(func(b *config.Backend) { b.Lifetime = soon }), provoke: idly},
+	{end: reasonServerDown, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		pair(t, p, ln)
 		waitFor(t, "bytes can flow", func() bool {
 			all := list(t, p, Filter{}, 0)
@@ -211,19 +211,21 @@ var provocations = []provocation{
 		})
 		p.closeServer(p.table.Load().backends["b"].Group().Servers[0])
 	}},
-	{end: endDrain, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonDrain, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
 		if err := p.Drain(t.Context(), config.Drain{Spread: soon, Timeout: time.Minute}); err != nil {
 			t.Error(err)
 		}
 	}},
-	{end: endAdmin, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonAdmin, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
 		endAll(t, p, Filter{})
 	}},
-	{end: endAdmin, phase: "queue", set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonAdmin, phase: "queue", set: oneAtATime(time.Minute), provoke: func(
+		t *testing.T, p *Proxy, ln net.Listener,
+	) {
 		inQueue(t, p, ln)
 		for _, c := range list(t, p, Filter{}, 0) {
 			if c.Phase == "queue" {
@@ -231,12 +233,12 @@ var provocations = []provocation{
 			}
 		}
 	}},
-	{end: endInternal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonInternal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
-		_ = p.visit(t.Context(), memberLists[0], func(m member) bool { m.reset(endInternal); return true })
+		_ = p.visit(t.Context(), memberLists[0], func(m member) bool { m.reset(reasonInternal); return true })
 	}, phase: "data"},
-	{end: endKilled, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+	{end: reasonKilled, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
 		_ = p.Close()
@@ -251,9 +253,9 @@ func TestEnds(t *testing.T) {
 		}
 		phase := v.phase
 		if phase == "" {
-			phase = ends[v.end].Phase
+			phase = closeReasons[v.end].Phase
 		}
-		t.Run(ends[v.end].By+"/"+phase, func(t *testing.T) {
+		t.Run(closeReasons[v.end].By+"/"+phase, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring reactor.RingKind) { v.run(t, ring, phase) })
 		})
 	}
@@ -275,7 +277,7 @@ func (v provocation) run(t *testing.T, ring reactor.RingKind, phase string) {
 	p := runPlan(t, cfg.Config, next)
 	v.provoke(t, p, ln)
 	awaitEnd(t, p, v.end)
-	how := v.end.logged(phase)
+	how := v.end.inPhase(phase)
 	want := how.By + "/" + phase + " " + cmp.Or(v.code, how.Code) + " l " + how.Why
 	waitFor(t, "the line: "+want, func() bool {
 		text, _ := os.ReadFile(next.AccessLog.Path)
@@ -308,7 +310,7 @@ func TestEveryEndIsProvoked(t *testing.T) {
 			}
 		}
 	}
-	var provoked [endCount]bool
+	var provoked [closeReasonCount]bool
 	for _, v := range provocations {
 		provoked[v.end] = true
 		if v.provoke == nil && !tests[v.test] {
@@ -317,7 +319,7 @@ func TestEveryEndIsProvoked(t *testing.T) {
 	}
 	for e, done := range provoked {
 		if !done {
-			t.Errorf("nothing provokes %v", end(e))
+			t.Errorf("nothing provokes %v", closeReason(e))
 		}
 	}
 }
@@ -329,7 +331,7 @@ func TestEveryEndIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	codes := map[byte]bool{}
-	for _, e := range ends {
+	for _, e := range closeReasons {
 		row := "| `" + e.By + "` | `" + e.Phase + "` | `" + e.Code + "` | " + e.Why + " |"
 		if strings.Count(string(text), "\n"+row) != 1 {
 			t.Errorf("docs/operating.md has no row\n%s", row)

@@ -8,46 +8,47 @@ import (
 // identity is what is known of a client besides what the kernel tells. It does not change once its connection has its
 // backend.
 type identity struct {
-	Source      netip.AddrPort // of the PROXY header; zero: it told none
-	Destination netip.AddrPort // likewise
-	TLVs        []byte         // of the PROXY header, as they came
-	SNI         string         // in lower case; "": none was sent, or it was not looked at
-	Offered     []string       // protocols of the ClientHello (ALPN), until the route is chosen
-	Negotiated  string         // the one that was chosen here; "": none
-	TLS         *agreement     // nil: TLS does not end here
-	Route       string         // "": no route has matched
-	asked       string         // the protocol in which the client has asked for TLS; "": TLS began immediately, if at all
+	Source      netip.AddrPort   // of the PROXY header; zero: it told none
+	Destination netip.AddrPort   // likewise
+	TLVs        []byte           // of the PROXY header, as they came
+	SNI         string           // in lower case; "": none was sent, or it was not looked at
+	Offered     []string         // protocols of the ClientHello (ALPN), until the route is chosen
+	Negotiated  string           // the one that was chosen here; "": none
+	TLS         *handshakeResult // nil: TLS does not end here
+	Route       string           // "": no route has matched
+	startTLS    string           // the protocol in which the client has asked for TLS, or ""
 }
 
-// agreement is what is known of a handshake with a client. A tls.ConnectionState would keep certificates in memory.
-type agreement struct {
+// handshakeResult is what is known of a handshake with a client. A tls.ConnectionState would keep certificates in
+// memory.
+type handshakeResult struct {
 	version, cipher uint16 // as crypto/tls has them
 	resumed         bool
 	certificate     bool   // the client has shown one, which was verified
 	name            string // its common name
 }
 
-// agreed returns what a handshake has resulted in.
-func agreed(s *tls.ConnectionState) *agreement {
-	a := &agreement{version: s.Version, cipher: s.CipherSuite, resumed: s.DidResume}
+// newHandshakeResult returns what a handshake has resulted in.
+func newHandshakeResult(s *tls.ConnectionState) *handshakeResult {
+	a := &handshakeResult{version: s.Version, cipher: s.CipherSuite, resumed: s.DidResume}
 	if len(s.PeerCertificates) != 0 {
 		a.certificate, a.name = true, s.PeerCertificates[0].Subject.CommonName
 	}
 	return a
 }
 
-// identify is the identity of the connection, which can be added to until the backend is known.
-func (c *conn) identify() *identity {
-	if c.known == nil {
-		c.known = &identity{}
+// ensureIdentity is the identity of the connection, which can be added to until the backend is known.
+func (c *conn) ensureIdentity() *identity {
+	if c.identity == nil {
+		c.identity = &identity{}
 	}
-	return c.known
+	return c.identity
 }
 
 // clientAddr is the address of the client: as a trusted PROXY header tells, or else as the kernel does.
 func (c *conn) clientAddr() netip.AddrPort {
-	if c.known != nil && c.known.Source.IsValid() {
-		return c.known.Source
+	if c.identity != nil && c.identity.Source.IsValid() {
+		return c.identity.Source
 	}
 	return c.peerAddr()
 }
@@ -73,8 +74,8 @@ func (c *conn) peerAddr() netip.AddrPort {
 // destination is the address that the client has connected to: as a trusted PROXY header tells, or else as the kernel
 // does.
 func (c *conn) destination() netip.AddrPort {
-	if c.known != nil && c.known.Destination.IsValid() {
-		return c.known.Destination
+	if c.identity != nil && c.identity.Destination.IsValid() {
+		return c.identity.Destination
 	}
 	a, _ := c.sockets[client].LocalAddr()
 	return unmapped(a)

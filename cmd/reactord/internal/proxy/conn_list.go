@@ -75,7 +75,7 @@ func (p *Proxy) CloseConnections(ctx context.Context, f Filter) (n int, err erro
 		err := p.visit(ctx, members, func(m member) bool {
 			if f.matches(m) {
 				counts[m.common().worker().index]++
-				m.reset(endAdmin)
+				m.reset(reasonAdmin)
 			}
 			return true
 		})
@@ -100,14 +100,14 @@ func (p *Proxy) serverDown(s *upstream.Server) {
 // closeServer resets the connections to a server. From any thread.
 func (p *Proxy) closeServer(s *upstream.Server) {
 	p.walkAll(connsOf, func(l *intrusive.Links) bool {
-		if c := connOf(l); c.to == s && (c.phase == phaseFlowing || c.phase == phaseDraining) {
-			c.reset(endServerDown)
+		if c := connOf(l); c.server == s && (c.phase == phaseFlowing || c.phase == phaseDraining) {
+			c.reset(reasonServerDown)
 		}
 		return true
 	}, func() {})
 	p.walkAll(sessionsOf, func(l *intrusive.Links) bool {
-		if x := sessionOf(l); x.to == s {
-			x.reset(endServerDown)
+		if x := sessionOf(l); x.server == s {
+			x.reset(reasonServerDown)
 		}
 		return true
 	}, func() {})
@@ -143,7 +143,7 @@ func describe(m member) Connection {
 
 func (c *conn) over() bool { return c.phase == phaseClosed }
 
-func (c *conn) reset(why end) { c.close(why, bothSides) }
+func (c *conn) reset(why closeReason) { c.close(why, bothSides) }
 
 func (c *conn) moved() [2]uint64 { return [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes} }
 
@@ -152,7 +152,7 @@ func (c *conn) idleFor() time.Duration {
 	if c.phase <= phaseConnecting {
 		return c.age()
 	}
-	return time.Duration(c.time() - c.active)
+	return time.Duration(c.time() - c.lastActive)
 }
 
 // phaseName is the phase for people, and for [Connection].
@@ -162,7 +162,7 @@ func (c *conn) phaseName() string {
 		return "opening"
 	case c.phase == phaseConnecting && c.dial.queued():
 		return "queue"
-	case c.phase == phaseConnecting && c.dial.reached != 0:
+	case c.phase == phaseConnecting && c.dial.connectedAt != 0:
 		return "greeting"
 	case c.phase == phaseConnecting:
 		return "connect"
@@ -215,26 +215,26 @@ func (p *Proxy) walkAll(list func(*worker) *intrusive.List, visit func(*intrusiv
 // long. It does not visit connections that are accepted meanwhile.
 type walk struct {
 	sender.Work
-	worker *worker
-	list   *intrusive.List             // connections or sessions
-	visit  func(*intrusive.Links) bool // false: the walk ends
-	done   func()
-	next   *intrusive.Links // the one to be visited next
-	begun  bool
+	worker  *worker
+	list    *intrusive.List             // connections or sessions
+	visit   func(*intrusive.Links) bool // false: the walk ends
+	done    func()
+	next    *intrusive.Links // the one to be visited next
+	started bool
 }
 
-// walkTurn is how many connections a walk visits in a turn of the loop.
-const walkTurn = 256
+// walkBatch is how many connections a walk visits in a turn of the loop.
+const walkBatch = 256
 
 // Run visits some connections.
 func (k *walk) Run() {
 	w := k.worker
-	if !k.begun {
-		k.begun = true
+	if !k.started {
+		k.started = true
 		k.next = k.list.First()
 		w.walks = append(w.walks, k)
 	}
-	for range walkTurn {
+	for range walkBatch {
 		if k.next == nil {
 			break
 		}
@@ -254,7 +254,7 @@ func (k *walk) Run() {
 // Abandon ends the walk: the loop has ended, and its connections have. One that has not begun is abandoned on any
 // thread.
 func (k *walk) Abandon(error) {
-	if !k.begun {
+	if !k.started {
 		k.done()
 		return
 	}

@@ -101,7 +101,7 @@ func TestCloseConnections(t *testing.T) {
 			}
 		}
 		expectReset(t, first)
-		waitFor(t, "the end is counted", func() bool { return endedBy(p, endAdmin) == 1 })
+		waitFor(t, "the end is counted", func() bool { return endedBy(p, reasonAdmin) == 1 })
 		swap(t, stays, server, 10)
 		done, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -120,7 +120,7 @@ func TestWalkOverManyConnections(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
-		const n = 3 * walkTurn
+		const n = 3 * walkBatch
 		var clients []*net.TCPConn
 		for range n {
 			c, _ := pair(t, p, ln)
@@ -188,7 +188,7 @@ func TestServerDown(t *testing.T) {
 				want++
 			}
 		}
-		waitFor(t, "they are closed", func() bool { return int(endedBy(p, endServerDown)) == want })
+		waitFor(t, "they are closed", func() bool { return int(endedBy(p, reasonServerDown)) == want })
 		if left := list(t, p, Filter{}, 0); want == 0 || len(left) != len(before)-want {
 			t.Errorf("%d of %d connections are left, of which %d were to the server", len(left), len(before), want)
 		}

@@ -8,101 +8,101 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
 )
 
-// record is what is noted of a connection for the access log while it is open. What is known at its end anyway is taken
-// from the connection then. All methods do nothing on nil: the connection is not logged. Times are the loop's.
-type record struct {
-	peer     netip.AddrPort // of the client's socket
-	phases   [accesslog.PhaseCount]time.Duration
-	mark     int64          // when the phase in progress began
-	waits    int64          // when the connection joined the queue; 0: it is not in it
-	due      int64          // of the next interim line
-	err      error          // why the last attempt, or a handshake, has failed; nil: it has not
-	cause    tlscause.Cause // of err, if TLS has failed
-	attempts int32
-	retries  int32
-	position int32 // connections that were in the queue before this one
+// logRecord is what is noted of a connection for the access log while it is open. What is known at its end anyway is
+// taken from the connection then. All methods do nothing on nil: the connection is not logged. Times are the loop's.
+type logRecord struct {
+	peer          netip.AddrPort // of the client's socket
+	phases        [accesslog.PhaseCount]time.Duration
+	phaseBegan    int64          // when the phase in progress began
+	queuedAt      int64          // when the connection joined the queue; 0: it is not in it
+	interimDue    int64          // of the next interim line
+	err           error          // why the last attempt, or a handshake, has failed; nil: it has not
+	cause         tlscause.Cause // of err, if TLS has failed
+	attempts      int32
+	retries       int32
+	queuePosition int32 // connections that were in the queue before this one
 }
 
 // begin begins the record of a connection that was accepted just now.
-func (r *record) begin(now int64, peer netip.AddrPort, interim time.Duration) {
-	*r = record{peer: peer, mark: now, due: int64(forever)}
+func (r *logRecord) begin(now int64, peer netip.AddrPort, interim time.Duration) {
+	*r = logRecord{peer: peer, phaseBegan: now, interimDue: int64(forever)}
 	for i := range r.phases {
 		r.phases[i] = accesslog.NotReached
 	}
 	if interim > 0 {
-		r.due = now + int64(interim)
+		r.interimDue = now + int64(interim)
 	}
 }
 
 // opened notes that the PROXY header and the ClientHello have come.
-func (r *record) opened(now int64) { r.done(accesslog.Opening, now) }
+func (r *logRecord) opened(now int64) { r.done(accesslog.Opening, now) }
 
 // clientTLSDone notes the end of the handshake with the client.
-func (r *record) clientTLSDone(now int64) { r.done(accesslog.ClientTLS, now) }
+func (r *logRecord) clientTLSDone(now int64) { r.done(accesslog.ClientTLS, now) }
 
 // serverTLSDone notes the end of the handshake with the server.
-func (r *record) serverTLSDone(now int64) { r.done(accesslog.ServerTLS, now) }
+func (r *logRecord) serverTLSDone(now int64) { r.done(accesslog.ServerTLS, now) }
 
-func (r *record) done(p accesslog.Phase, now int64) {
+func (r *logRecord) done(p accesslog.Phase, now int64) {
 	if r != nil {
-		r.phases[p] = time.Duration(now - r.mark)
-		r.mark = now
+		r.phases[p] = time.Duration(now - r.phaseBegan)
+		r.phaseBegan = now
 	}
 }
 
 // queued notes that the connection joins the queue, behind so many others.
-func (r *record) queued(now int64, position int64) {
+func (r *logRecord) queued(now int64, position int64) {
 	if r != nil {
-		r.waits, r.position = now, int32(position)
+		r.queuedAt, r.queuePosition = now, int32(position)
 	}
 }
 
 // picked notes that a server was chosen, and is tried.
-func (r *record) picked(now int64) {
+func (r *logRecord) picked(now int64) {
 	if r == nil {
 		return
 	}
 	r.attempts++
 	queue := &r.phases[accesslog.Queue]
 	*queue = max(*queue, 0)
-	if r.waits != 0 {
-		*queue += time.Duration(now - r.waits)
-		r.waits = 0
+	if r.queuedAt != 0 {
+		*queue += time.Duration(now - r.queuedAt)
+		r.queuedAt = 0
 	}
 }
 
 // retried notes that there is another attempt.
-func (r *record) retried() {
+func (r *logRecord) retried() {
 	if r != nil {
 		r.retries++
 	}
 }
 
 // connected notes that the server is connected. What was not spent in the queue was spent on connecting.
-func (r *record) connected(now int64) {
+func (r *logRecord) connected(now int64) {
 	if r != nil {
-		r.phases[accesslog.Connect] = time.Duration(now-r.mark) - r.phases[accesslog.Queue]
-		r.mark, r.err, r.cause = now, nil, tlscause.None
+		r.phases[accesslog.Connect] = time.Duration(now-r.phaseBegan) - r.phases[accesslog.Queue]
+		r.phaseBegan, r.err, r.cause = now, nil, tlscause.None
 	}
 }
 
 // failed notes why an attempt or a handshake has failed.
-func (r *record) failed(err error) {
+func (r *logRecord) failed(err error) {
 	if r != nil {
 		r.err, r.cause = err, tlscause.None
 	}
 }
 
 // failedTLS notes why TLS with a side has failed.
-func (r *record) failedTLS(err error) {
+func (r *logRecord) failedTLS(err error) {
 	if r != nil {
 		r.err, r.cause = err, tlscause.Of(err)
 	}
 }
 
-// record begins the record of the connection from this peer (zero: the kernel is asked), if there is an access log and
-// its listener is logged.
-func (c *conn) record(s *settings, peer netip.AddrPort) {
+// beginLogRecord begins the record of the connection from this peer (zero: the kernel is asked), if there is an access
+// log and its listener is logged.
+func (c *conn) beginLogRecord(s *settings, peer netip.AddrPort) {
 	w := c.worker()
 	if w.accessLog == nil || !s.AccessLog {
 		return
@@ -110,7 +110,7 @@ func (c *conn) record(s *settings, peer netip.AddrPort) {
 	if !peer.IsValid() {
 		peer = c.peerAddr()
 	}
-	c.log = w.notes.Get()
+	c.log = w.logRecords.Get()
 	c.log.begin(w.loop.Now(), unmapped(peer), w.accessLog.Settings().Interim)
 	c.peer = &c.log.peer
 }
@@ -122,20 +122,20 @@ func (c *conn) logEnd() {
 		return
 	}
 	r := c.line()
-	r.End = c.why.logged(c.phaseName())
-	if c.awaitsServer() {
-		r.End.Code = awaitsServer
+	r.End = c.why.inPhase(c.phaseName())
+	if c.awaitedServer() {
+		r.End.Code = codeAwaitsServer
 	}
 	w.accessLog.Log(r)
 }
 
-// awaitsServer reports whether the connection has ended because the server was silent, as HAProxy tells it: the client
+// awaitedServer reports whether the connection has ended because the server was silent, as HAProxy tells it: the client
 // has spoken last, or has sent EOF.
-func (c *conn) awaitsServer() bool {
+func (c *conn) awaitedServer() bool {
 	switch c.why {
-	case endIdle:
-		return c.pipes[client].bytes > 0 && c.spoke == client
-	case endHalfClosed:
+	case reasonIdle:
+		return c.pipes[client].bytes > 0 && c.lastFrom == client
+	case reasonHalfClosed:
 		return c.pipes[client].state.ended()
 	}
 	return false
@@ -144,16 +144,16 @@ func (c *conn) awaitsServer() bool {
 // logInterim writes a line of a connection that stays open, if one is due.
 func (c *conn) logInterim() {
 	now := c.loop().Now()
-	if c.log == nil || now < c.log.due {
+	if c.log == nil || now < c.log.interimDue {
 		return
 	}
 	w := c.worker()
-	c.log.due = int64(forever)
+	c.log.interimDue = int64(forever)
 	if w.accessLog == nil {
 		return
 	}
 	if every := w.accessLog.Settings().Interim; every > 0 {
-		c.log.due = now + int64(every)
+		c.log.interimDue = now + int64(every)
 	}
 	r := c.line()
 	r.Interim, r.End = true, stillOpen(c.phaseName())
@@ -162,8 +162,8 @@ func (c *conn) logInterim() {
 
 // empty reports whether the client has ended the connection without a byte.
 func (c *conn) empty() bool {
-	byClient := c.why == endNormal || c.why == endClientReset || c.why == endOpeningClient ||
-		c.why == endQueueClientReset || c.why == endConnectClientReset
+	byClient := c.why == reasonNormal || c.why == reasonClientReset || c.why == reasonOpeningClient ||
+		c.why == reasonQueueClientReset || c.why == reasonConnectClientReset
 	return byClient && c.pipes[client].bytes == 0 && c.pipes[server].bytes == 0
 }
 
@@ -172,11 +172,11 @@ func (c *conn) line() *accesslog.Record {
 	out, r := c.association.line(), c.log
 	out.Client, out.Peer, out.Bytes, out.Phases = c.clientAddr(), r.peer, c.moved(), r.phases
 	out.Err, out.TLSCause = r.err, r.cause
-	out.Attempts, out.Retries, out.QueuedPos = int(r.attempts), int(r.retries), int(r.position)
+	out.Attempts, out.Retries, out.QueuedPos = int(r.attempts), int(r.retries), int(r.queuePosition)
 	if c.worker().accessLog.Wants("local") {
-		out.Local = c.localAddr()
+		out.Local = c.listeningAddr()
 	}
-	if k := c.known; k != nil {
+	if k := c.identity; k != nil {
 		out.SNI, out.ALPN, out.Route = k.SNI, k.Negotiated, k.Route
 		if k.TLS != nil {
 			out.TLS = accesslog.TLS{Version: k.TLS.version, Cipher: k.TLS.cipher, Resumed: k.TLS.resumed}
@@ -186,8 +186,8 @@ func (c *conn) line() *accesslog.Record {
 	return out
 }
 
-// localAddr is the address that the client has connected to.
-func (c *conn) localAddr() netip.AddrPort {
+// listeningAddr is the address that the client has connected to.
+func (c *conn) listeningAddr() netip.AddrPort {
 	if a := c.listener.shared.address; !a.Addr().IsUnspecified() {
 		return a
 	}

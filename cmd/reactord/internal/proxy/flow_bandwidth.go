@@ -20,11 +20,11 @@ import (
 // kernel that cannot limit a multishot receive may add what it delivers before the receive is stopped.
 
 // byteLimits are the limits of a listener, by direction. They do not change.
-type byteLimits struct{ own, all, source [2]limit.ByteRate }
+type byteLimits struct{ conn, listener, address [2]limit.ByteRate }
 
 // newByteLimits is nil if nothing is limited.
 func newByteLimits(b *config.Bandwidth) *byteLimits {
-	l := &byteLimits{own: byteRates(b.Connection), all: byteRates(b.Listener), source: byteRates(b.Source)}
+	l := &byteLimits{conn: byteRates(b.Connection), listener: byteRates(b.Listener), address: byteRates(b.Source)}
 	if *l == (byteLimits{}) {
 		return nil
 	}
@@ -39,13 +39,13 @@ func byteRates(r config.ByteRate) [2]limit.ByteRate {
 
 // limits reports whether the bytes from a side are limited. l may be nil.
 func (l *byteLimits) limits(from int) bool {
-	return l != nil && (l.own[from].Limited() || l.all[from].Limited() || l.source[from].Limited())
+	return l != nil && (l.conn[from].Limited() || l.listener[from].Limited() || l.address[from].Limited())
 }
 
 // least is the smallest burst of the bytes from a side.
 func (l *byteLimits) least(from int) (bytes int64) {
 	bytes = 1 << 40
-	for _, r := range []limit.ByteRate{l.own[from], l.all[from], l.source[from]} {
+	for _, r := range []limit.ByteRate{l.conn[from], l.listener[from], l.address[from]} {
 		if r.Limited() {
 			bytes = min(bytes, r.Burst())
 		}
@@ -59,17 +59,17 @@ func (l *byteLimits) least(from int) (bytes int64) {
 //	waits → flows  OnTimer; or the limits have changed
 //	any   → ended  end: the connection is closed
 type throttle struct {
-	pipe     *pipe
-	source   limit.Client // zero if sources are not limited
-	own      limit.ByteBucket
-	timer    reactor.Timer
-	links    intrusive.Links // among the worker's that wait
-	waits    bool
-	until    int64       // the end of the wait
-	with     *byteLimits // the limits when the wait began
-	held     int         // credits to grant
-	came     int         // bytes since credits were granted last
-	reserved int         // bytes that were taken out of the buckets and have not come
+	pipe       *pipe
+	address    limit.Client // zero if sources are not limited
+	own        limit.ByteBucket
+	timer      reactor.Timer
+	links      intrusive.Links // among the worker's that wait
+	waits      bool
+	until      int64       // the end of the wait
+	limits     *byteLimits // the limits when the wait began
+	held       int         // credits to grant
+	sinceGrant int         // bytes since credits were granted last
+	reserved   int         // bytes that were taken out of the buckets and have not come
 }
 
 func throttleOf(l *intrusive.Links) *throttle {
@@ -79,17 +79,17 @@ func throttleOf(l *intrusive.Links) *throttle {
 // limitBytes gives the directions of a connection that begins to flow their throttles.
 func (c *conn) limitBytes() {
 	s := c.listener.shared.settings.Load()
-	if s.bytes == nil {
+	if s.byteLimits == nil {
 		return
 	}
 	for from := range c.pipes {
-		if !s.bytes.limits(from) {
+		if !s.byteLimits.limits(from) {
 			continue
 		}
 		t := &throttle{pipe: &c.pipes[from]}
 		t.timer.Init(t)
-		if sources := c.listener.shared.bytes.sources.Load(); sources != nil {
-			t.source = sources.Acquire(c.clientAddr().Addr(), c.loop().Now())
+		if sources := c.listener.shared.bytes.addresses.Load(); sources != nil {
+			t.address = sources.Acquire(c.clientAddr().Addr(), c.loop().Now())
 		}
 		c.pipes[from].throttle = t
 	}
@@ -98,10 +98,10 @@ func (c *conn) limitBytes() {
 // credits is how many credits a limited direction begins with, instead of n.
 func (p *pipe) limitedCredits(n int) int {
 	s := p.conn.listener.shared.settings.Load()
-	if !s.bytes.limits(int(p.from)) {
+	if !s.byteLimits.limits(int(p.from)) {
 		return n
 	}
-	return max(min(n, int(s.bytes.least(int(p.from)))/p.conn.loop().Buffers().Size()), 1)
+	return max(min(n, int(s.byteLimits.least(int(p.from)))/p.conn.loop().Buffers().Size()), 1)
 }
 
 func (t *throttle) grant(credits int) {
@@ -111,9 +111,9 @@ func (t *throttle) grant(credits int) {
 	}
 	now := c.loop().Now()
 	t.held += credits
-	t.reserved += t.came
-	limits, until := t.take(t.came, now)
-	t.came = 0
+	t.reserved += t.sinceGrant
+	limits, until := t.take(t.sinceGrant, now)
+	t.sinceGrant = 0
 	if until <= now && !t.waits {
 		t.flow()
 		return
@@ -124,7 +124,7 @@ func (t *throttle) grant(credits int) {
 	}
 	if until > t.until {
 		c.listener.stats.throttled.Add(until - t.until)
-		t.until, t.with = until, limits
+		t.until, t.limits = until, limits
 		c.loop().SetTimer(&t.timer, until)
 	}
 }
@@ -132,25 +132,25 @@ func (t *throttle) grant(credits int) {
 // take takes bytes out of all buckets. They may come at the time until.
 func (t *throttle) take(bytes int, now int64) (limits *byteLimits, until int64) {
 	from, shared := t.pipe.from, t.pipe.conn.listener.shared
-	limits = shared.settings.Load().bytes
+	limits = shared.settings.Load().byteLimits
 	if limits == nil {
 		return nil, 0
 	}
-	if r := limits.own[from]; r.Limited() {
+	if r := limits.conn[from]; r.Limited() {
 		until = max(until, t.own.Reserve(r, bytes, now))
 	}
-	if r := limits.all[from]; r.Limited() {
-		until = max(until, shared.bytes.all[from].Reserve(r, bytes, now))
+	if r := limits.listener[from]; r.Limited() {
+		until = max(until, shared.bytes.listener[from].Reserve(r, bytes, now))
 	}
-	if r := limits.source[from]; r.Limited() && t.source.Limited() {
-		until = max(until, t.source.Bucket(int(from)).Reserve(r, bytes, now))
+	if r := limits.address[from]; r.Limited() && t.address.Limited() {
+		until = max(until, t.address.Bucket(int(from)).Reserve(r, bytes, now))
 	}
 	return limits, until
 }
 
 // received settles what was reserved with what has come.
 func (t *throttle) received(n int) {
-	t.came += n
+	t.sinceGrant += n
 	known := min(n, t.reserved)
 	t.reserved -= known
 	if n > known {
@@ -189,17 +189,17 @@ func (t *throttle) forget() {
 func (t *throttle) end() {
 	t.forget()
 	from, shared := t.pipe.from, t.pipe.conn.listener.shared
-	if l := shared.settings.Load().bytes; l != nil && t.reserved != 0 {
-		if r := l.all[from]; r.Limited() {
-			shared.bytes.all[from].GiveBack(r, t.reserved)
+	if l := shared.settings.Load().byteLimits; l != nil && t.reserved != 0 {
+		if r := l.listener[from]; r.Limited() {
+			shared.bytes.listener[from].GiveBack(r, t.reserved)
 		}
-		if r := l.source[from]; r.Limited() && t.source.Limited() {
-			t.source.Bucket(int(from)).GiveBack(r, t.reserved)
+		if r := l.address[from]; r.Limited() && t.address.Limited() {
+			t.address.Bucket(int(from)).GiveBack(r, t.reserved)
 		}
 	}
-	if t.source.Limited() {
-		t.source.Release()
-		t.source = limit.Client{}
+	if t.address.Limited() {
+		t.address.Release()
+		t.address = limit.Client{}
 	}
 	t.reserved = 0
 }
@@ -228,7 +228,7 @@ func (w *worker) followBandwidth() {
 	for l := w.throttled.First(); l != nil; {
 		t := throttleOf(l)
 		l = l.Next()
-		if now := t.pipe.conn.listener.shared.settings.Load().bytes; !now.equals(t.with) {
+		if now := t.pipe.conn.listener.shared.settings.Load().byteLimits; !now.equals(t.limits) {
 			t.own.Refill()
 			t.OnTimer(0)
 		}
@@ -241,21 +241,21 @@ func (l *byteLimits) equals(other *byteLimits) bool {
 
 // sharedBytes is the buckets of a listener.
 type sharedBytes struct {
-	_       [64]byte
-	all     [2]limit.ByteBucket
-	_       [64]byte
-	sources atomic.Pointer[limit.Clients] // nil: sources were never limited
+	_         [64]byte
+	listener  [2]limit.ByteBucket
+	_         [64]byte
+	addresses atomic.Pointer[limit.Clients] // nil: sources were never limited
 }
 
 // follow is called when the listener has other limits: what was taken by the old ones is forgotten.
 func (b *sharedBytes) follow(before, after *byteLimits) {
 	if !after.equals(before) {
-		for i := range b.all {
-			b.all[i].Refill()
+		for i := range b.listener {
+			b.listener[i].Refill()
 		}
 	}
-	if after != nil && (after.source[client].Limited() || after.source[server].Limited()) &&
-		(b.sources.Load() == nil || before == nil || before.source != after.source) {
-		b.sources.Store(limit.NewClients())
+	if after != nil && (after.address[client].Limited() || after.address[server].Limited()) &&
+		(b.addresses.Load() == nil || before == nil || before.address != after.address) {
+		b.addresses.Store(limit.NewClients())
 	}
 }

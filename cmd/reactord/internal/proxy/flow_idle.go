@@ -18,9 +18,9 @@ const forever = time.Duration(1) << 60
 
 // patience is how long the connection may be idle: no byte is received, sent, or acknowledged by a peer.
 func (c *conn) patience() time.Duration {
-	d := c.settings.IdleTimeout
+	d := c.config.IdleTimeout
 	if c.phase == phaseDraining || c.halfClosed() {
-		d = c.settings.HalfCloseTimeout
+		d = c.config.HalfCloseTimeout
 	}
 	if d <= 0 {
 		return forever
@@ -31,10 +31,10 @@ func (c *conn) patience() time.Duration {
 // lifeEnds is when the connection has been open for as long as it may. The part of the lifetime that is at random
 // depends on the id only.
 func (c *conn) lifeEnds() int64 {
-	if c.settings.Lifetime <= 0 {
+	if c.config.Lifetime <= 0 {
 		return int64(forever)
 	}
-	return lifeEnds(c.began, c.id, c.settings)
+	return lifeEnds(c.began, c.id, c.config)
 }
 
 func lifeEnds(began int64, id uint64, s *config.Backend) int64 {
@@ -44,31 +44,31 @@ func lifeEnds(began int64, id uint64, s *config.Backend) int64 {
 
 // silenceEnds is when the first byte must have come, on the connection's clock.
 func (c *conn) silenceEnds() int64 {
-	d := c.settings.FirstByteTimeout
+	d := c.config.FirstByteTimeout
 	if d <= 0 || c.phase != phaseFlowing || c.pipes[client].bytes != 0 || c.pipes[server].bytes != 0 {
 		return int64(forever)
 	}
-	return c.active + int64(d)
+	return c.lastActive + int64(d)
 }
 
 // restartIdleTimer sets the timer to the first check of a connection that has just changed.
 func (c *conn) restartIdleTimer() {
 	c.touch()
-	c.setTimer(c.active + int64(c.patience())/idleChecks)
+	c.setTimer(c.lastActive + int64(c.patience())/idleChecks)
 }
 
 // setTimer sets the timer to a time of the connection's clock, or to another timeout that comes before.
 func (c *conn) setTimer(at int64) {
-	if !c.kept {
+	if !c.keepAliveOn {
 		for side := range c.sockets {
 			if idle := c.keepAliveOf(side).Idle; idle > 0 {
-				at = min(at, c.active+int64(idle))
+				at = min(at, c.lastActive+int64(idle))
 			}
 		}
 	}
 	at = min(at, c.silenceEnds()) + c.loop().Stalled()
 	if c.log != nil {
-		at = min(at, c.log.due)
+		at = min(at, c.log.interimDue)
 	}
 	c.loop().SetTimer(&c.timer, min(at, c.lifeEnds()))
 }
@@ -77,16 +77,16 @@ func (c *conn) setTimer(at int64) {
 func (c *conn) checkTimeouts() {
 	c.keepAlive()
 	c.logInterim()
-	why := endIdle
+	why := reasonIdle
 	switch {
 	case c.loop().Now() >= c.lifeEnds():
-		why = endLifetime
+		why = reasonLifetime
 	case c.time() >= c.silenceEnds():
-		why = endFirstByte
+		why = reasonFirstByte
 	case !c.idle():
 		return
 	case c.halfClosed():
-		why = endHalfClosed
+		why = reasonHalfClosed
 	}
 	c.close(why, c.undelivered())
 }
@@ -94,10 +94,10 @@ func (c *conn) checkTimeouts() {
 // keepAlive has the kernel ask whether the peers are there. Most connections end before it is needed, and are spared
 // these system calls. The kernel counts the time since the last byte, whenever the option is set.
 func (c *conn) keepAlive() {
-	if c.kept {
+	if c.keepAliveOn {
 		return
 	}
-	c.kept = true
+	c.keepAliveOn = true
 	for side := range c.sockets {
 		if k := c.keepAliveOf(side); k.Idle > 0 {
 			_ = c.sockets[side].SetKeepAlive(k.Idle, k.Interval, k.Count)
@@ -115,12 +115,12 @@ func (c *conn) keepAliveOf(side int) config.KeepAlive {
 			return config.KeepAlive{}
 		}
 	}
-	return c.settings.KeepAlive
+	return c.config.KeepAlive
 }
 
 // setTimeouts sets the timeouts of a socket that the kernel knows, when it has just been opened or accepted.
 func (c *conn) setTimeouts(s *reactor.Socket) {
-	if d := c.settings.UserTimeout; d > 0 {
+	if d := c.config.UserTimeout; d > 0 {
 		_ = s.SetUserTimeout(d)
 	}
 }
@@ -138,16 +138,16 @@ func (c *conn) idle() bool {
 	}
 	now, patience := c.time(), int64(c.patience())
 	step := patience / idleChecks
-	if now-c.active < step {
-		c.setTimer(c.active + step)
+	if now-c.lastActive < step {
+		c.setTimer(c.lastActive + step)
 		return false
 	}
 	acked, holds := c.acknowledged()
-	if checked := c.checkedAt >= c.active; checked && uint32(acked) != c.acked || !checked && holds {
-		c.active = now
+	if checked := c.checkedAt >= c.lastActive; checked && uint32(acked) != c.acked || !checked && holds {
+		c.lastActive = now
 	}
 	c.acked, c.checkedAt = uint32(acked), now
-	end := c.active + patience
+	end := c.lastActive + patience
 	switch {
 	case end <= now:
 		return true

@@ -105,7 +105,7 @@ func (p *pipe) start(c *conn, from int) {
 
 func (p *pipe) receive() reactor.RecvManySender {
 	c := p.conn
-	buffer := int(c.settings.Buffer)
+	buffer := int(c.config.Buffer)
 	credits := max(buffer/c.loop().Buffers().Size(), 1)
 	if p.throttle != nil {
 		return p.source().RecvMany(p.limitedCredits(credits))
@@ -135,7 +135,7 @@ func (c *conn) count(side, n int) {
 	if side == server && c.pipes[server].bytes == 0 {
 		c.listener.stats.firstByte.Observe(c.loop().Now() - c.began)
 	}
-	c.spoke = uint8(side)
+	c.lastFrom = uint8(side)
 	c.pipes[side].bytes += uint64(n)
 	c.listener.stats.bytes[side].Add(uint64(n))
 }
@@ -187,14 +187,14 @@ func (p *pipe) SetError(error) {
 }
 
 // SetStopped is called when the loop is stopping.
-func (p *pipe) SetStopped() { p.conn.close(endKilled, bothSides) }
+func (p *pipe) SetStopped() { p.conn.close(reasonKilled, bothSides) }
 
 // Env is empty.
 func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
 
 // inFlight reports whether there are bytes that were received and not sent yet.
 func (p *pipe) inFlight() bool {
-	if s := p.conn.secure; s != nil {
+	if s := p.conn.tls; s != nil {
 		return s.relays[p.from] != nil
 	}
 	t := p.out

@@ -45,7 +45,7 @@ func (p *pipe) eofIsReset() bool {
 
 // received is how many bytes were received from the socket of the source.
 func (p *pipe) received() uint64 {
-	if s := p.conn.secure; s != nil {
+	if s := p.conn.tls; s != nil {
 		return s.sides[p.from].received + uint64(p.skipped)
 	}
 	return p.bytes + uint64(p.skipped)
@@ -78,9 +78,9 @@ func (c *conn) acknowledged() (n uint64, holds bool) {
 func (c *conn) sideReset(side int) {
 	c.sides[side] = sideGone
 	if c.phase == phaseFlowing {
-		c.why = endClientReset
+		c.why = reasonClientReset
 		if side == server {
-			c.why = endServerReset
+			c.why = reasonServerReset
 		}
 		c.advance(phaseDraining)
 		c.restartIdleTimer()
@@ -103,8 +103,8 @@ func (c *conn) tryReset() {
 		c.close(c.why, bothSides)
 		return
 	}
-	wait := int64(time.Millisecond) << c.resetWait
-	c.resetWait = min(c.resetWait+1, maxResetWait)
+	wait := int64(time.Millisecond) << c.resetBackoff
+	c.resetBackoff = min(c.resetBackoff+1, maxResetWait)
 	c.setTimer(c.time() + min(wait, int64(c.patience())/idleChecks))
 }
 

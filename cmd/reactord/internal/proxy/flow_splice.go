@@ -189,7 +189,7 @@ func (s *splice) SetError(error) { s.SetStopped() }
 // SetStopped is called when the connection or the loop is stopping.
 func (s *splice) SetStopped() {
 	p := s.pipe
-	p.conn.close(endKilled, bothSides)
+	p.conn.close(reasonKilled, bothSides)
 	s.end()
 	p.failed(nil)
 }

@@ -25,7 +25,7 @@ func TestFirstByteTimeout(t *testing.T) {
 		if took := time.Since(began); took < limit {
 			t.Errorf("ended after %v", took)
 		}
-		waitFor(t, "the end is counted", func() bool { return endedBy(p, endFirstByte) == 1 })
+		waitFor(t, "the end is counted", func() bool { return endedBy(p, reasonFirstByte) == 1 })
 		if n := p.Stats().Listeners[0].Connections; n != 2 {
 			t.Errorf("%d connections are left, want those with a byte", n)
 		}
@@ -68,7 +68,7 @@ func TestLifetime(t *testing.T) {
 		if least < limit/2 || most < limit/2+50*time.Millisecond || most-least < 50*time.Millisecond {
 			t.Errorf("they ended after %v to %v, want %v to %v", least, most, limit/2, limit)
 		}
-		waitFor(t, "the ends are counted", func() bool { return endedBy(p, endLifetime) == n })
+		waitFor(t, "the ends are counted", func() bool { return endedBy(p, reasonLifetime) == n })
 	})
 }
 

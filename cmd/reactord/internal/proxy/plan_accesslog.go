@@ -17,7 +17,7 @@ func (c *change) openLog(before *table) (err error) {
 	}
 	c.log = nil
 	if settings.Path != "" {
-		c.log, err = accesslog.Open(settings, &p.lines, p.log)
+		c.log, err = accesslog.Open(settings, &p.logStats, p.log)
 	}
 	return err
 }
@@ -40,7 +40,7 @@ func (p *Proxy) retireLog(before *accesslog.Writer) {
 		before.Close()
 		return
 	}
-	p.retiring.Go(before.Close)
+	p.retiringLogs.Go(before.Close)
 }
 
 // closeLogs writes what is queued, after the loops have ended. No plan is taken any more.
@@ -48,7 +48,7 @@ func (p *Proxy) closeLogs() {
 	if w := p.accessLog.Load(); w != nil {
 		w.Close()
 	}
-	p.retiring.Wait()
+	p.retiringLogs.Wait()
 }
 
 // ReopenAccessLog opens the file of the access log anew, after it was renamed. It returns before that is done. It may

@@ -120,7 +120,7 @@ func TestAccessLogOfFailures(t *testing.T) {
 		expectRefusal(t, p)
 		expectFields(t, logged(t, log.Path, 1)[0], map[string]any{
 			"attempts": 2, "retries": 1, "queue_ms": 0, "connect_ms": -1, "backend": "b", "code": "SC",
-			"error": "connection refused", "why": ends[endNoServer].Why,
+			"error": "connection refused", "why": closeReasons[reasonNoServer].Why,
 		})
 	})
 }
@@ -200,7 +200,7 @@ func TestNotLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = c.Close()
-		waitFor(t, "it has ended", func() bool { return p.Stats().Listeners[2].Ended[endOpeningClient].Count == 1 })
+		waitFor(t, "it has ended", func() bool { return p.Stats().Listeners[2].Ended[reasonOpeningClient].Count == 1 })
 		_ = p.Close()
 		text, err := os.ReadFile(path)
 		if want := `{"by":"client","listener":"l"}` + "\n"; string(text) != want || err != nil {
@@ -312,9 +312,9 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 		c := connOf(first)
 		s := w.proxy.table.Load().listeners[0].settings.Load()
 		line := func() {
-			w.notes.Put(c.log)
-			c.record(s, netip.AddrPort{})
-			c.why = endNormal
+			w.logRecords.Put(c.log)
+			c.beginLogRecord(s, netip.AddrPort{})
+			c.why = reasonNormal
 			c.logEnd()
 		}
 		line()

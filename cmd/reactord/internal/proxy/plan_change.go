@@ -29,7 +29,7 @@ type change struct {
 	upstream *upstream.Change
 	log      *accesslog.Writer // of the next plan; nil: it has none
 	pipes    int               // kernel pipes that there may be
-	left     atomic.Int32      // loops that do not have the table yet, and listeners that are not closed yet
+	pending  atomic.Int32      // loops that do not have the table yet, and listeners that are not closed yet
 	done     chan struct{}     // closed when there are none
 }
 
@@ -59,7 +59,7 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 		done:     make(chan struct{}),
 	}
 	c.next.backends = c.upstream.Backends()
-	c.next.sources = before.sources.Renew(next.Limits.SourceRate)
+	c.next.prefixRates = before.prefixRates.Renew(next.Limits.SourceRate)
 	if err := c.openLog(before); err != nil {
 		c.Discard()
 		return nil, err
@@ -130,7 +130,7 @@ func (c *change) commit() {
 	c.proxy.planning.Lock()
 	defer c.proxy.planning.Unlock()
 	c.publish()
-	c.left.Store(int32(len(c.proxy.workers)))
+	c.pending.Store(int32(len(c.proxy.workers)))
 	c.post(c.proxy.workers[0])
 }
 
@@ -140,9 +140,9 @@ func (c *change) publish() {
 	for i, s := range c.next.listeners {
 		var before *byteLimits
 		if known := s.settings.Load(); known != nil {
-			before = known.bytes
+			before = known.byteLimits
 		}
-		s.bytes.follow(before, c.settings[i].bytes)
+		s.bytes.follow(before, c.settings[i].byteLimits)
 		s.settings.Store(c.settings[i])
 	}
 	c.proxy.table.Store(c.next)
@@ -185,27 +185,27 @@ func (p *Proxy) pairsFor(next *plan.Plan) (pairs, pipes int) {
 
 // post has a loop put the plan in force.
 func (c *change) post(w *worker) {
-	s := &step{change: c, worker: w}
+	s := &changeStep{change: c, worker: w}
 	s.Runner = s
 	w.loop.Enqueue(&s.Work)
 }
 
-// step is the message of a change to one loop.
-type step struct {
+// changeStep is the message of a change to one loop.
+type changeStep struct {
 	sender.Work
 	change *change
 	worker *worker
 }
 
 // Run puts the plan in force on the loop. Other loops follow the control loop.
-func (s *step) Run() {
+func (s *changeStep) Run() {
 	c, w := s.change, s.worker
 	w.follow(c)
 	s.forward()
 }
 
 // Abandon closes the sockets that were opened for the loop, which has ended.
-func (s *step) Abandon(error) {
+func (s *changeStep) Abandon(error) {
 	c, w := s.change, s.worker
 	for _, l := range c.opened {
 		l.loops[w.index].discard()
@@ -214,7 +214,7 @@ func (s *step) Abandon(error) {
 }
 
 // forward sends the message of the control loop to the others.
-func (s *step) forward() {
+func (s *changeStep) forward() {
 	if s.worker.index == 0 {
 		for _, other := range s.change.proxy.workers[1:] {
 			s.change.post(other)
@@ -226,7 +226,7 @@ func (s *step) forward() {
 // end is called when a loop has the table, and when a listener that is gone is closed. The address of a listener that
 // is gone is free when the commit has ended.
 func (c *change) end() {
-	if c.left.Add(-1) == 0 {
+	if c.pending.Add(-1) == 0 {
 		close(c.done)
 	}
 }

@@ -16,12 +16,12 @@ import (
 
 // table is a plan as the loops use it. It does not change, and all loops share it.
 type table struct {
-	plan      *plan.Plan
-	listeners []*sharedListener // in the order of the plan
-	byKey     map[plan.ListenerKey]*sharedListener
-	backends  map[string]*upstream.Backend
-	tickets   *certs.Tickets
-	sources   *limit.Prefixes // of Limits.SourceRate; nil: no limit
+	plan        *plan.Plan
+	listeners   []*sharedListener // in the order of the plan
+	byKey       map[plan.ListenerKey]*sharedListener
+	backends    map[string]*upstream.Backend
+	tickets     *certs.Tickets
+	prefixRates *limit.Prefixes // of Limits.SourceRate; nil: no limit
 }
 
 // sharedListener is what the loops share of a listener. It lives as long as plans have its key, and until its last
@@ -45,51 +45,52 @@ type sharedListener struct {
 // those that were in force when it was accepted.
 type settings struct {
 	*plan.Listener
-	router      *router
-	opens       bool          // a connection has to be opened before its backend is known
-	tls         *ending       // of the listener; nil: TLS does not end here, unless it ends for a route
-	endings     endings       // where TLS ends: of the listener and of its routes
-	reject      bool          // connections beyond the limits are reset
-	udp         *udp.Settings // nil: it is no listener of UDP
-	rate        limit.Rate
-	processRate limit.Rate
-	bytes       *byteLimits        // nil: bytes are not limited
-	sources     [2]*limit.Prefixes // of the process and of the listener; nil: no limit
-	allow, deny *netset.Set        // nil: none are written
-	trusted     *netset.Set        // of whom connections begin with a PROXY header; nil: none does
+	router       *router
+	needsOpening bool            // a connection has to be opened before its backend is known
+	termination  *tlsTermination // of the listener; nil: TLS does not end here, unless it ends for a route
+	terminations tlsTerminations // where TLS ends: of the listener and of its routes
+	reject       bool            // connections beyond the limits are reset
+	udp          *udp.Settings   // nil: it is no listener of UDP
+	rate         limit.Rate
+	processRate  limit.Rate
+	byteLimits   *byteLimits        // nil: bytes are not limited
+	prefixRates  [2]*limit.Prefixes // of the process and of the listener; nil: no limit
+	allow, deny  *netset.Set        // nil: none are written
+	trusted      *netset.Set        // of whom connections begin with a PROXY header; nil: none does
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) (*settings, error) {
-	var known endings
+	var known tlsTerminations
 	if before != nil {
-		known = before.endings
+		known = before.terminations
 	}
-	ends := next.terminates(l.Keys, &l.TLS, known)
+	ends := next.termination(l.Keys, &l.TLS, known)
 	r, err := newRouter(l, next, ends, known)
 	if err != nil {
 		return nil, err
 	}
 	s := &settings{
-		Listener:    l,
-		router:      r,
-		tls:         ends,
-		endings:     newEndings(ends, r.routes),
-		reject:      l.OnLimit == "reject",
-		udp:         udpSettings(l, before),
-		rate:        limit.NewRate(l.Rate),
-		processRate: limit.NewRate(next.plan.Limits.Rate),
-		bytes:       newByteLimits(&l.Bandwidth),
-		allow:       networks(l.Allow),
-		deny:        networks(l.Deny),
-		trusted:     networks(l.ProxyProtocol.Trusted),
+		Listener:     l,
+		router:       r,
+		termination:  ends,
+		terminations: newTerminations(ends, r.routes),
+		reject:       l.OnLimit == "reject",
+		udp:          udpSettings(l, before),
+		rate:         limit.NewRate(l.Rate),
+		processRate:  limit.NewRate(next.plan.Limits.Rate),
+		byteLimits:   newByteLimits(&l.Bandwidth),
+		allow:        networks(l.Allow),
+		deny:         networks(l.Deny),
+		trusted:      networks(l.ProxyProtocol.Trusted),
 	}
-	s.sources[0] = next.sources
+	s.prefixRates[0] = next.prefixRates
 	var sources *limit.Prefixes
 	if before != nil {
-		sources = before.sources[1]
+		sources = before.prefixRates[1]
 	}
-	s.sources[1] = sources.Renew(l.SourceRate)
-	s.opens = s.header() || s.asks() || s.tls != nil || len(l.Routes) != 0 || r.fallback == nil
+	s.prefixRates[1] = sources.Renew(l.SourceRate)
+	s.needsOpening = s.expectsHeader() || s.hasPreamble() || s.termination != nil || len(l.Routes) != 0 ||
+		r.fallback == nil
 	return s, nil
 }
 

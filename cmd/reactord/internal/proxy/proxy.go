@@ -23,13 +23,13 @@ import (
 
 // Proxy is a running proxy. It is a [plan.Target].
 type Proxy struct {
-	log       *zap.Logger
-	reactor   *reactor.Reactor
-	workers   []*worker
-	upstreams *upstream.Directory
-	table     atomic.Pointer[table] // the plan in force
-	first     *change               // that the loops begin with
-	onDown    func(backend string, server serveraddr.Addr)
+	log         *zap.Logger
+	reactor     *reactor.Reactor
+	workers     []*worker
+	upstreams   *upstream.Directory
+	table       atomic.Pointer[table] // the plan in force
+	firstChange *change               // that the loops begin with
+	onDown      func(backend string, server serveraddr.Addr)
 
 	planning   sync.Mutex // of the next three, and of swapping the table
 	stopped    bool       // the proxy has stopped accepting
@@ -37,12 +37,12 @@ type Proxy struct {
 	inherited  inherited
 	keepFiles  bool // see Config.KeepFiles
 
-	tickets   *certs.Tickets
-	accessLog atomic.Pointer[accesslog.Writer] // in force; nil: there is none
-	lines     accesslog.Stats                  // of all access logs there were
-	retiring  sync.WaitGroup                   // access logs that are not in force any more
+	tickets      *certs.Tickets
+	accessLog    atomic.Pointer[accesslog.Writer] // in force; nil: there is none
+	logStats     accesslog.Stats                  // of all access logs there were
+	retiringLogs sync.WaitGroup                   // access logs that are not in force any more
 
-	queues       queues
+	backends     sharedBackends
 	budget       *limit.Budget
 	descriptors  int          // that the process has for listeners and connections
 	fixedPairs   int          // see Config.pairs
@@ -51,7 +51,7 @@ type Proxy struct {
 	limit        atomic.Int64 // connections that can be open
 	memory       memory
 	rate         limit.Bucket // of Limits.Rate
-	refused      limit.Bucket // of AccessLog.Refused
+	refusedLines limit.Bucket // of AccessLog.Refused
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 	sessions     atomic.Int64 // of UDP
 	ports        int64        // that they may have
@@ -92,7 +92,7 @@ func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 			return nil, p.err
 		}
 	}
-	p.first = nil
+	p.firstChange = nil
 	p.noteChecked()
 	go p.watchMemory()
 	go p.rotateTickets()
@@ -142,7 +142,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	if err != nil {
 		return p, err
 	}
-	p.first = c
+	p.firstChange = c
 	c.publish()
 	p.inherited.drop(false)
 	return p, nil
@@ -172,8 +172,8 @@ func (p *Proxy) run(ready chan<- struct{}) {
 func (p *Proxy) discard() error {
 	var errs []error
 	p.inherited.drop(true)
-	if p.first != nil {
-		p.first.Discard()
+	if p.firstChange != nil {
+		p.firstChange.Discard()
 	}
 	for _, w := range p.workers {
 		errs = append(errs, w.loop.Discard())

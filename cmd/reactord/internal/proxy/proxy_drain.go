@@ -191,15 +191,15 @@ func (w *worker) openSessions() (n int) {
 
 // arm sets the timer to the turn of the next connection.
 func (s *spread) arm() {
-	at := s.since + scale(s.over, s.done+1, max(s.due, 1))
+	at := s.since + mulDiv(s.over, s.done+1, max(s.due, 1))
 	s.worker.loop.SetTimer(&s.timer, max(at, s.worker.loop.Now()+spreadStep))
 }
 
 // OnTimer visits the connections whose turn has come. After a stall it catches up with few in each turn of the loop.
 func (s *spread) OnTimer(int64) {
 	w := s.worker
-	for n := scale(int64(s.due), min(w.loop.Now()-s.since, s.over), s.over); int64(s.done) < n && s.next != nil; {
-		if s.done%walkTurn == walkTurn-1 {
+	for n := mulDiv(int64(s.due), min(w.loop.Now()-s.since, s.over), s.over); int64(s.done) < n && s.next != nil; {
+		if s.done%walkBatch == walkBatch-1 {
 			n = 0
 		}
 		c := connOf(s.next)
@@ -217,9 +217,9 @@ func (s *spread) OnTimer(int64) {
 	}
 }
 
-// scale returns x·a/b, for numbers that are not negative and a result that is not much more than x: the product may be
+// mulDiv returns x·a/b, for numbers that are not negative and a result that is not much more than x: the product may be
 // greater than an int64.
-func scale[I int | int64](x int64, a, b I) int64 {
+func mulDiv[I int | int64](x int64, a, b I) int64 {
 	hi, lo := bits.Mul64(uint64(x), uint64(a))
 	q, _ := bits.Div64(hi, lo, uint64(b))
 	return int64(q)
@@ -238,6 +238,6 @@ const quietFor = 100 * time.Millisecond
 // endIfQuiet ends the connection by EOF on both sides, if no byte is in flight and none was for a time.
 func (c *conn) endIfQuiet() {
 	if c.phase == phaseFlowing && c.undelivered() == noSide && c.idleFor() >= quietFor {
-		c.close(endDrain, noSide)
+		c.close(reasonDrain, noSide)
 	}
 }

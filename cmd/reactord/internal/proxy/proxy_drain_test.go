@@ -196,7 +196,7 @@ func TestScale(t *testing.T) {
 		{day, 1, 1, day}, {day, 3, 4, day / 4 * 3}, {day, 1 << 20, 1 << 20, day}, {1 << 20, day, day, 1 << 20},
 		{1 << 20, day / 2, day, 1 << 19}, {5, 0, 7, 0},
 	} {
-		if got := scale(c.x, c.a, c.b); got != c.want {
+		if got := mulDiv(c.x, c.a, c.b); got != c.want {
 			t.Errorf("%d·%d/%d = %d, want %d", c.x, c.a, c.b, got, c.want)
 		}
 	}

@@ -30,7 +30,7 @@ type listenerStats struct {
 	pauses       atomic.Uint64
 	bytes        [2]atomic.Uint64 // from the client, from the server
 	acceptErrors [len(acceptReasons)]atomic.Uint64
-	closed       [endCount]atomic.Uint64
+	closed       [closeReasonCount]atomic.Uint64
 	rejected     [verdictCount]atomic.Uint64
 	duration     stats.Durations
 	firstByte    stats.Durations
@@ -54,12 +54,12 @@ func (p *Proxy) Stats() stats.All {
 			PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
 		},
 		AccessLog: &stats.AccessLog{
-			Lines: p.lines.Lines.Load(), Dropped: p.lines.Dropped.Load(), Errors: p.lines.Errors.Load(),
+			Lines: p.logStats.Lines.Load(), Dropped: p.logStats.Dropped.Load(), Errors: p.logStats.Errors.Load(),
 		},
 	}
 	for b, servers := range p.upstreams.All() {
 		next := b.Stats(servers)
-		cmp.Or(p.queues.find(b), &noQueue).read(&next)
+		cmp.Or(p.backends.find(b), &noBackend).read(&next)
 		if b.Keys() == nil {
 			next.Handshakes = nil
 		}
@@ -79,7 +79,7 @@ func (s *sharedListener) read() stats.Listener {
 	out := s.stats.read(settings.Name)
 	out.Address, out.Network = s.place(), cmp.Or(s.key.Network, "tcp")
 	out.Backend, out.Routes = settings.Backend, len(settings.Routes)
-	ends := settings.endings
+	ends := settings.terminations
 	if len(ends) == 0 {
 		out.Handshakes = nil
 	}
@@ -118,12 +118,12 @@ func (l *listenerStats) read(name string) stats.Listener {
 	for i, reason := range acceptReasons {
 		out.AcceptErrors = append(out.AcceptErrors, stats.Count{Reason: reason, Count: l.acceptErrors[i].Load()})
 	}
-	for v, reason := range rejections {
+	for v, reason := range rejectionReasons {
 		if reason != "" {
 			out.Rejected = append(out.Rejected, stats.Count{Reason: reason, Count: l.rejected[v].Load()})
 		}
 	}
-	for i, e := range ends {
+	for i, e := range closeReasons {
 		out.Ended = append(out.Ended, stats.EndCount{By: e.By, Phase: e.Phase, Count: l.closed[i].Load()})
 	}
 	return out

@@ -52,7 +52,7 @@ func (k *clientWatch) Env() sender.Env { return k }
 // without an error, and what was sent before is still for the server.
 func (k *clientWatch) SetValue(events uint32) {
 	if c := k.release(); c.phase == phaseConnecting && events&unix.POLLERR != 0 {
-		c.dial.clientGone()
+		c.dial.clientReset()
 	}
 }
 
@@ -72,12 +72,12 @@ func (k *clientWatch) release() *conn {
 	return c
 }
 
-// clientGone ends a connection whose client has reset it.
-func (d *dial) clientGone() {
-	why := endConnectClientReset
+// clientReset ends a connection whose client has reset it.
+func (d *dial) clientReset() {
+	why := reasonConnectClientReset
 	if d.queued() {
-		why = endQueueClientReset
+		why = reasonQueueClientReset
 	}
-	d.gotNone(why, nil)
+	d.logNoServer(why, nil)
 	d.conn.close(why, bothSides)
 }

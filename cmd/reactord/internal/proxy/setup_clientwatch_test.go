@@ -35,7 +35,7 @@ func TestClientGoesBeforeItHasAServer(t *testing.T) {
 					_ = c.SetLinger(0)
 					c.Close()
 				}
-				waitFor(t, "the ends are counted", func() bool { return endedBy(p, endConnectClientReset) == clients })
+				waitFor(t, "the ends are counted", func() bool { return endedBy(p, reasonConnectClientReset) == clients })
 				waitFor(t, "the connections are gone", func() bool { return p.Stats().Servers[0].Connections == half })
 				if n := p.Stats().Listeners[0].Connections; n != half {
 					t.Errorf("%d connections are left, want %d", n, half)
@@ -60,7 +60,7 @@ func TestWatchEndsWithTheServer(t *testing.T) {
 		_ = c.SetLinger(0)
 		c.Close()
 		expectReset(t, s.(*net.TCPConn))
-		waitFor(t, "the end is counted", func() bool { return endedBy(p, endClientReset) == 1 })
+		waitFor(t, "the end is counted", func() bool { return endedBy(p, reasonClientReset) == 1 })
 	})
 }
 

@@ -25,42 +25,42 @@ import (
 //
 // When the connection is closed meanwhile, the task is stopped, and ends the dial.
 type dial struct {
-	conn     *conn
-	connect  reactor.DialOp
-	awaits   sender.Receiver[struct{}] // the task that awaits the attempt; nil: none does
-	task     *dialTask                 // nil: the first attempt
-	watch    *clientWatch              // nil: the client is not watched
-	from     *source                   // the local address of the attempt; nil: the kernel chooses
-	greeting *greeting                 // nil: the server is not being greeted
-	began    int64                     // when the last attempt began
-	reached  int64                     // when the server was connected; 0: it is not
-	deadline int64                     // for all attempts; math.MaxInt64: none
-	request  balance.Request
-	err      error // why the last attempt has failed; nil: it has not
-	suspect  suspicion
-	rest     []byte // of what the server has said before bytes flow, for a client that speaks TLS
-	shaking  bool   // the last attempt has come as far as STARTTLS or TLS with the server
-	open     bool   // the socket for the server is open
-	plain    bool   // there is no TLS with the server, although the backend has it
-	fault    fault  // who is to blame for the last failure
-	last     end    // how the connection ends if no other server can be tried after the last failure
-	greeted  bool   // an attempt has reached a server, and may have sent something to it
-	failures int    // attempts that have failed, or that the retry budget did not allow
-	noPort   int    // attempts without a local port
+	conn        *conn
+	connect     reactor.DialOp
+	awaiter     sender.Receiver[struct{}] // the task that awaits the attempt; nil: none does
+	task        *dialTask                 // nil: the first attempt
+	watch       *clientWatch              // nil: the client is not watched
+	localAddr   *localAddr                // the local address of the attempt; nil: the kernel chooses
+	greeting    *greeting                 // nil: the server is not being greeted
+	began       int64                     // when the last attempt began
+	connectedAt int64                     // when the server was connected; 0: it is not
+	deadline    int64                     // for all attempts; math.MaxInt64: none
+	request     balance.Request
+	err         error // why the last attempt has failed; nil: it has not
+	suspect     suspicion
+	serverBytes []byte      // of what the server has said before bytes flow, for a client that speaks TLS
+	handshaking bool        // the last attempt has come as far as STARTTLS or TLS with the server
+	opened      bool        // the socket for the server is open
+	plain       bool        // there is no TLS with the server, although the backend has it
+	fault       fault       // who is to blame for the last failure
+	lastReason  closeReason // how the connection ends if no other server can be tried after the last failure
+	greeted     bool        // an attempt has reached a server, and may have sent something to it
+	failures    int         // attempts that have failed, or that the retry budget did not allow
+	noPort      int         // attempts without a local port
 }
 
 // begin makes the first attempt.
 func (d *dial) begin() {
 	c, now := d.conn, d.conn.loop().Now()
-	c.lane.backend.Began(now)
+	c.backend.upstream.Began(now)
 	d.deadline = math.MaxInt64
-	if total := c.settings.TotalConnectTimeout; total > 0 {
+	if total := c.config.TotalConnectTimeout; total > 0 {
 		d.deadline = now + int64(total)
 	}
-	if c.lane.needSource {
+	if c.backend.needSource {
 		d.request.Source = c.clientAddr().Addr()
 	}
-	if c.lane.line.length != 0 || c.worker().forFD.length != 0 {
+	if c.backend.queue.length != 0 || c.worker().forFD.length != 0 {
 		d.proceed()
 		return
 	}
@@ -68,8 +68,8 @@ func (d *dial) begin() {
 		if errors.Is(err, balance.ErrFull) {
 			d.proceed()
 		} else {
-			d.gotNone(endNoneAvailable, err)
-			c.close(endNoneAvailable, bothSides)
+			d.logNoServer(reasonNoneAvailable, err)
+			c.close(reasonNoneAvailable, bothSides)
 		}
 		return
 	}
@@ -81,14 +81,14 @@ func (d *dial) begin() {
 		return
 	}
 	c.log.picked(now)
-	c.loop().SetTimer(&c.timer, min(now+int64(watchAfter), d.until(now, c.settings.ConnectTimeout)))
+	c.loop().SetTimer(&c.timer, min(now+int64(watchAfter), d.deadlineFor(now, c.config.ConnectTimeout)))
 	d.Start()
 }
 
 // expire watches the client if the first attempt takes long, and ends it if it takes too long.
 func (d *dial) expire() {
 	c := d.conn
-	if until := d.until(d.began, c.settings.ConnectTimeout); c.loop().Now() < until {
+	if until := d.deadlineFor(d.began, c.config.ConnectTimeout); c.loop().Now() < until {
 		d.watchClient()
 		c.loop().SetTimer(&c.timer, until)
 		return
@@ -98,24 +98,24 @@ func (d *dial) expire() {
 }
 
 // queued reports whether the connection waits in the queue.
-func (d *dial) queued() bool { return d.task != nil && d.task.place.line == &d.conn.lane.line }
+func (d *dial) queued() bool { return d.task != nil && d.task.place.queue == &d.conn.backend.queue }
 
 // abandon is called when the connection is closed. It returns the sides whose sockets are to be closed. A task ends the
 // dial: it counts as another socket.
 func (d *dial) abandon() sideSet {
 	switch {
 	case d.task != nil:
-		d.conn.closes++
+		d.conn.closingSockets++
 		d.task.stop.RequestStop()
 		return clientSide
-	case d.open:
+	case d.opened:
 		return bothSides
 	}
 	return clientSide
 }
 
-// until is when something ends that may take so long from now on.
-func (d *dial) until(now int64, limit time.Duration) int64 {
+// deadlineFor is when something ends that may take so long from now on.
+func (d *dial) deadlineFor(now int64, limit time.Duration) int64 {
 	if limit <= 0 {
 		return d.deadline
 	}
@@ -125,16 +125,16 @@ func (d *dial) until(now int64, limit time.Duration) int64 {
 // openSocket opens the socket for the server that was chosen.
 func (d *dial) openSocket() error {
 	c := d.conn
-	socket, to := &c.sockets[server], c.to.Address
+	socket, to := &c.sockets[server], c.server.Address
 	d.began = c.loop().Now()
 	if err := openTo(c.loop(), socket, to.IP()); err != nil {
 		return err
 	}
-	d.open = true
+	d.opened = true
 	_ = socket.SetNoDelay(true)
 	c.setTimeouts(socket)
-	if d.from = c.lane.sources[familyOf(to.IP())].next(c.loop().Now()); d.from != nil {
-		return d.from.bind(socket)
+	if d.localAddr = c.backend.localAddrs[familyOf(to.IP())].next(c.loop().Now()); d.localAddr != nil {
+		return d.localAddr.bind(socket)
 	}
 	return nil
 }
@@ -144,15 +144,15 @@ func (d *dial) openSocket() error {
 func (d *dial) failed(err error) {
 	c, now := d.conn, d.conn.loop().Now()
 	d.err, d.fault = err, faultServer
-	if d.shaking {
+	if d.handshaking {
 		c.log.failedTLS(err)
 	} else {
 		c.log.failed(err)
 	}
-	if noPort(err) && d.from != nil {
-		d.from.exhausted = now + int64(reactor.AcceptBackoff)
+	if noPort(err) && d.localAddr != nil {
+		d.localAddr.exhaustedUntil = now + int64(reactor.AcceptBackoff)
 	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) || d.shaking || now-d.began >= int64(c.settings.ConnectTimeout) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || d.handshaking || now-d.began >= int64(c.config.ConnectTimeout) {
 		d.blame(err)
 	} // else there was little time left for it
 	if entry := c.debug("cannot connect"); entry != nil {
@@ -165,23 +165,23 @@ func noPort(err error) bool {
 	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EADDRINUSE)
 }
 
-// done ends the dial: bytes flow.
-func (d *dial) done() {
+// finish ends the dial: bytes flow.
+func (d *dial) finish() {
 	c := d.conn
-	c.to.Connected(d.began, d.reached)
+	c.server.Connected(d.began, d.connectedAt)
 	d.absolve()
-	c.log.connected(d.reached)
-	if d.shaking {
+	c.log.connected(d.connectedAt)
+	if d.handshaking {
 		c.log.serverTLSDone(c.loop().Now())
 	}
-	rest := d.rest
+	rest := d.serverBytes
 	c.forgetDial()
-	if c.secure == nil {
-		c.passedEarly()
+	if c.tls == nil {
+		c.countEarly()
 	}
-	if c.flow(); c.secure != nil {
-		c.encrypt(server, c.early())
-		c.encrypt(client, rest)
+	if c.flow(); c.tls != nil {
+		c.sendFirst(server, c.earlyBytes())
+		c.sendFirst(client, rest)
 		c.forgetOpening()
 	}
 }
@@ -203,15 +203,15 @@ func (c *conn) forgetDial() {
 // Start begins an attempt.
 func (d *dial) Start() {
 	c := d.conn
-	c.sockets[server].Dial(c.to.Address.AddrPort()).Connect(&d.connect, d)
+	c.sockets[server].Dial(c.server.Address.AddrPort()).Connect(&d.connect, d)
 	d.connect.Start()
 }
 
 // SetValue is called when the server is connected.
 func (d *dial) SetValue(struct{}) {
 	switch {
-	case d.awaits != nil:
-		d.awaits.SetValue(struct{}{})
+	case d.awaiter != nil:
+		d.awaiter.SetValue(struct{}{})
 	case d.task == nil && d.conn.phase == phaseConnecting:
 		d.connected()
 	} // else it is too late: the socket is being closed
@@ -220,8 +220,8 @@ func (d *dial) SetValue(struct{}) {
 // SetError is called when the server cannot be reached.
 func (d *dial) SetError(err error) {
 	switch {
-	case d.awaits != nil:
-		d.awaits.SetError(err)
+	case d.awaiter != nil:
+		d.awaiter.SetError(err)
 	case d.task == nil && d.conn.phase == phaseConnecting:
 		d.failed(err)
 		d.proceed()
@@ -231,30 +231,30 @@ func (d *dial) SetError(err error) {
 // SetStopped is called when the loop is stopping, or when the attempt was cancelled.
 func (d *dial) SetStopped() {
 	switch {
-	case d.awaits != nil:
-		d.awaits.SetStopped()
+	case d.awaiter != nil:
+		d.awaiter.SetStopped()
 	case d.task == nil && d.conn.phase == phaseConnecting:
-		d.conn.close(endKilled, bothSides)
+		d.conn.close(reasonKilled, bothSides)
 	}
 }
 
 // Env is the environment of the task, if one awaits the attempt.
 func (d *dial) Env() sender.Env {
-	if d.awaits != nil {
-		return d.awaits.Env()
+	if d.awaiter != nil {
+		return d.awaiter.Env()
 	}
 	return sender.EmptyEnv{}
 }
 
 // attempt is a dial as a sender: an attempt to connect. Its operation state is in the dial.
-type attempt struct{ s *dial }
+type attempt struct{ dial *dial }
 
 type attemptOp struct{}
 
 // Connect implements [sender.Sender].
 func (a attempt) Connect(_ *attemptOp, r sender.Receiver[struct{}]) sender.Operation {
-	a.s.awaits = r
-	return a.s
+	a.dial.awaiter = r
+	return a.dial
 }
 
 // CompletionBehavior implements [sender.CompletionDescriber].
@@ -268,7 +268,7 @@ type dialTask struct {
 	stop    stop.Source
 	place   place
 	discard reactor.CloseOp
-	why     end
+	why     closeReason
 }
 
 // proceed continues in a task.
@@ -314,47 +314,47 @@ func (d *dial) run(t *task.T) error {
 // server from another local address, with another server, or if all were tried, with any of them after a delay.
 func (d *dial) giveUpServer(t *task.T) error {
 	c, err := d.conn, d.err
-	if d.open {
-		if d.reached != 0 {
+	if d.opened {
+		if d.connectedAt != 0 {
 			_ = c.sockets[server].SetAbort() // EOF behind early bytes would be the end of what the client says
 		}
-		_, _ = task.Await(t, in(c.sockets[server].Close(), &d.task.discard))
-		d.open = false
+		_, _ = task.Await(t, withState(c.sockets[server].Close(), &d.task.discard))
+		d.opened = false
 	}
-	d.last = d.unreachable()
-	d.greeted = d.greeted || d.reached != 0
-	d.err, d.reached, d.shaking = nil, 0, false
+	d.lastReason = d.failureReason()
+	d.greeted = d.greeted || d.connectedAt != 0
+	d.err, d.connectedAt, d.handshaking = nil, 0, false
 	now := c.loop().Now()
 	if noPort(err) {
-		from := &c.lane.sources[familyOf(c.to.Address.IP())]
-		if d.noPort++; d.noPort < len(from.list) && from.left(now) {
+		from := &c.backend.localAddrs[familyOf(c.server.Address.IP())]
+		if d.noPort++; d.noPort < len(from.list) && from.available(now) {
 			c.log.retried()
 			return nil
 		}
 	}
-	d.request.Tried.Add(c.to.Address)
+	d.request.Tried.Add(c.server.Address)
 	d.failures++
-	group := c.lane.backend.Group()
+	group := c.backend.upstream.Group()
 	switch {
 	case d.fault == faultClient:
-		return d.fail(endServerTLSClient, err)
+		return d.fail(reasonServerTLSClient, err)
 	case now >= d.deadline:
-		return d.fail(endConnectTimeout, err)
-	case d.failures > c.settings.Retries:
-		return d.fail(d.last, err)
+		return d.fail(reasonConnectTimeout, err)
+	case d.failures > c.config.Retries:
+		return d.fail(d.lastReason, err)
 	case group.HasUntried(&d.request.Tried):
 		if !d.mayRetry(err) {
-			return d.fail(endRetryBudget, err)
+			return d.fail(reasonRetryBudget, err)
 		}
-	case d.greeted || noPort(err) || c.settings.RetryDelay <= 0:
-		return d.fail(d.last, err)
+	case d.greeted || noPort(err) || c.config.RetryDelay <= 0:
+		return d.fail(d.lastReason, err)
 	default:
 		if err := d.awaitRetry(t, err); err != nil {
 			return err
 		}
 		d.request.Tried.Clear()
 	}
-	c.to.Retried()
+	c.server.Retried()
 	c.log.retried()
 	c.giveServer()
 	return nil
@@ -362,7 +362,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 
 // mayRetry reports whether there may be another attempt after err, and takes it from the retry budget.
 func (d *dial) mayRetry(err error) bool {
-	b, now := d.conn.lane.backend, d.conn.loop().Now()
+	b, now := d.conn.backend.upstream, d.conn.loop().Now()
 	if d.fault != faultServer {
 		return b.SecondOpinion(now)
 	}
@@ -375,18 +375,18 @@ func (d *dial) mayRetry(err error) bool {
 func (d *dial) awaitRetry(t *task.T, err error) error {
 	c := d.conn
 	for from := d.began; ; from = c.loop().Now() {
-		at := from + c.worker().jitter(c.settings.RetryDelay)
+		at := from + c.worker().jitter(c.config.RetryDelay)
 		if _, err := task.Await(t, c.loop().SleepUntil(min(at, d.deadline))); err != nil {
 			return err
 		}
 		switch {
 		case at >= d.deadline:
-			return d.fail(endConnectTimeout, err)
+			return d.fail(reasonConnectTimeout, err)
 		case d.mayRetry(err):
 			return nil
 		}
-		if d.failures++; d.failures > c.settings.Retries {
-			return d.fail(endRetryBudget, err)
+		if d.failures++; d.failures > c.config.Retries {
+			return d.fail(reasonRetryBudget, err)
 		}
 	}
 }
@@ -398,29 +398,29 @@ func (w *worker) jitter(d time.Duration) int64 {
 	return int64(d) - quarter + int64(w.random.Uint64()%uint64(2*quarter+1))
 }
 
-// unreachable is how a connection ends whose last attempt has failed.
-func (d *dial) unreachable() end {
+// failureReason is how a connection ends whose last attempt has failed.
+func (d *dial) failureReason() closeReason {
 	switch {
-	case d.shaking && errors.Is(d.err, os.ErrDeadlineExceeded):
-		return endServerTLSTimeout
-	case d.shaking:
-		return endServerTLS
+	case d.handshaking && errors.Is(d.err, os.ErrDeadlineExceeded):
+		return reasonServerTLSTimeout
+	case d.handshaking:
+		return reasonServerTLS
 	case noPort(d.err):
-		return endLocal
+		return reasonLocal
 	case errors.Is(d.err, os.ErrDeadlineExceeded), errors.Is(d.err, syscall.ETIMEDOUT):
-		return endConnectTimeout
+		return reasonConnectTimeout
 	}
-	return endNoServer
+	return reasonNoServer
 }
 
 // choose chooses a server, unless there is one. If there is no room at any, it waits in the queue.
 func (d *dial) choose(t *task.T) error {
 	c := d.conn
-	if c.to != nil {
+	if c.server != nil {
 		return nil
 	}
 	err := balance.ErrFull
-	if c.counted || c.lane.line.length == 0 { // a retry was in the line before
+	if c.counted || c.backend.queue.length == 0 { // a retry was in the line before
 		err = c.take(&d.request)
 	}
 	if errors.Is(err, balance.ErrFull) {
@@ -428,9 +428,9 @@ func (d *dial) choose(t *task.T) error {
 	}
 	switch {
 	case errors.Is(err, balance.ErrNoServer) && d.failures != 0:
-		return d.fail(d.last, err)
+		return d.fail(d.lastReason, err)
 	case errors.Is(err, balance.ErrNoServer):
-		return d.fail(endNoneAvailable, err)
+		return d.fail(reasonNoneAvailable, err)
 	}
 	return err
 }
@@ -438,26 +438,26 @@ func (d *dial) choose(t *task.T) error {
 // queue waits until there is room at a server, or the time has passed.
 func (d *dial) queue(t *task.T) error {
 	c := d.conn
-	l, q := c.lane, c.lane.queue
+	l, q := c.backend, c.backend.shared
 	c.drop()
-	l.room.Join()
-	if l.line.length == 0 { // room may have been given back before Join
+	l.waiter.Join()
+	if l.queue.length == 0 { // room may have been given back before Join
 		if err := c.take(&d.request); !errors.Is(err, balance.ErrFull) {
 			return err
 		}
 		c.drop()
 	}
-	if !q.enter(c.settings.Queue.Size) {
-		q.refused.Add(1)
-		return d.fail(endQueueFull, nil)
+	if !q.enterQueue(c.config.Queue.Size) {
+		q.queueRefused.Add(1)
+		return d.fail(reasonQueueFull, nil)
 	}
 	began := c.loop().Now()
-	c.log.queued(began, q.length.Load()-1)
-	_, err := task.Await(t, sender.Timeout(l.line.wait(&d.task.place, c),
-		c.loop().SleepUntil(d.until(began, c.settings.Queue.Timeout))))
-	q.leave(c.loop().Now() - began)
+	c.log.queued(began, q.queued.Load()-1)
+	_, err := task.Await(t, sender.Timeout(l.queue.wait(&d.task.place, c),
+		c.loop().SleepUntil(d.deadlineFor(began, c.config.Queue.Timeout))))
+	q.leaveQueue(c.loop().Now() - began)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return d.fail(endQueueTimeout, err)
+		return d.fail(reasonQueueTimeout, err)
 	}
 	return err
 }
@@ -465,7 +465,7 @@ func (d *dial) queue(t *task.T) error {
 // awaitSocket opens a socket for the server. If there is no descriptor, it waits for one, for as long as the connection
 // may be idle. After another error s.err is set.
 func (d *dial) awaitSocket(t *task.T) error {
-	if d.open {
+	if d.opened {
 		return nil
 	}
 	c := d.conn
@@ -478,11 +478,11 @@ func (d *dial) awaitSocket(t *task.T) error {
 		c.listener.noDescriptor(err)
 		w.waitForFD()
 		_, err = task.Await(t, sender.Timeout(w.forFD.wait(&d.task.place, c),
-			c.loop().SleepUntil(d.until(c.loop().Now(), c.settings.IdleTimeout))))
+			c.loop().SleepUntil(d.deadlineFor(c.loop().Now(), c.config.IdleTimeout))))
 		w.hasFD()
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return d.fail(endLocal, err)
+			return d.fail(reasonLocal, err)
 		case errors.Is(err, sender.ErrStopped):
 			return err
 		}
@@ -495,7 +495,7 @@ func (d *dial) awaitSocket(t *task.T) error {
 
 // try connects and greets the server.
 func (d *dial) try(t *task.T) error {
-	if d.reached == 0 {
+	if d.connectedAt == 0 {
 		if err := d.reach(t); err != nil {
 			return err
 		}
@@ -509,33 +509,33 @@ func (d *dial) reach(t *task.T) error {
 	d.began = c.loop().Now()
 	c.log.picked(d.began)
 	c.pipes[server].skipped = 0
-	until := d.until(d.began, c.settings.ConnectTimeout)
+	until := d.deadlineFor(d.began, c.config.ConnectTimeout)
 	_, err := task.Await(t, sender.Timeout(attempt{d}, c.loop().SleepUntil(until)))
-	d.awaits = nil
+	d.awaiter = nil
 	if err == nil {
-		d.reached = c.loop().Now()
+		d.connectedAt = c.loop().Now()
 	}
 	return err
 }
 
 // fail is how the task ends when the connection has got no server.
-func (d *dial) fail(why end, err error) error {
+func (d *dial) fail(why closeReason, err error) error {
 	d.task.why = why
-	d.gotNone(why, err)
+	d.logNoServer(why, err)
 	return errNoServer
 }
 
-// gotNone logs that the connection has got no server: each at the level debug, and one a second of the backend as a
+// logNoServer logs that the connection has got no server: each at the level debug, and one a second of the backend as a
 // warning, unless the client is the cause.
-func (d *dial) gotNone(why end, err error) {
+func (d *dial) logNoServer(why closeReason, err error) {
 	c := d.conn
 	if entry := c.debug("the connection has got no server"); entry != nil {
-		entry.Write(names(c), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+		entry.Write(names(c), zap.Stringer("end", why), zap.String("why", closeReasons[why].Why), zap.NamedError("last", err))
 	}
-	if why == endQueueClientReset || why == endConnectClientReset || why == endServerTLSClient {
+	if why == reasonQueueClientReset || why == reasonConnectClientReset || why == reasonServerTLSClient {
 		return
 	}
-	c.logNoServer(why, err)
+	c.warnNoServer(why, err)
 }
 
 // errNoServer is what fail returns.
@@ -550,10 +550,10 @@ func (k *dialTask) StopToken() stop.Token       { return k.stop.Token() }
 func (k *dialTask) SetValue(struct{}) {
 	s := k.release()
 	if s.conn.phase == phaseClosed {
-		s.drop()
+		s.closeServer()
 		return
 	}
-	s.done()
+	s.finish()
 }
 
 // SetError is called when there is none.
@@ -569,12 +569,12 @@ func (k *dialTask) SetError(err error) {
 }
 
 // SetStopped is called when the connection was closed meanwhile, or when the loop is stopping.
-func (k *dialTask) SetStopped() { k.failed(endKilled) }
+func (k *dialTask) SetStopped() { k.failed(reasonKilled) }
 
-func (k *dialTask) failed(why end) {
+func (k *dialTask) failed(why closeReason) {
 	s := k.release()
 	if s.conn.phase == phaseClosed {
-		s.drop()
+		s.closeServer()
 		return
 	}
 	s.conn.close(why, bothSides)
@@ -588,10 +588,10 @@ func (k *dialTask) release() *dial {
 	return s
 }
 
-// drop closes the server's socket of a connection that was closed while the task ran.
-func (d *dial) drop() {
+// closeServer closes the server's socket of a connection that was closed while the task ran.
+func (d *dial) closeServer() {
 	c := d.conn
-	if !d.open {
+	if !d.opened {
 		(*socketClosed)(c).SetValue(struct{}{})
 		return
 	}
@@ -600,20 +600,22 @@ func (d *dial) drop() {
 	c.closing.ops[server].Start()
 }
 
-// in is s with a place for its operation state. The states that tasks reuse would keep the connection in memory.
-func in[T, O any, S sender.Sender[T, O]](s S, at *O) placed[T, O, S] { return placed[T, O, S]{s, at} }
+// withState is s with a place for its operation state. The states that tasks reuse would keep the connection in memory.
+func withState[T, O any, S sender.Sender[T, O]](s S, at *O) stateSender[T, O, S] {
+	return stateSender[T, O, S]{s, at}
+}
 
-type placed[T, O any, S sender.Sender[T, O]] struct {
+type stateSender[T, O any, S sender.Sender[T, O]] struct {
 	s  S
 	at *O
 }
 
-type placedOp struct{}
+type stateOp struct{}
 
 // Connect implements [sender.Sender].
-func (p placed[T, O, S]) Connect(_ *placedOp, r sender.Receiver[T]) sender.Operation {
+func (p stateSender[T, O, S]) Connect(_ *stateOp, r sender.Receiver[T]) sender.Operation {
 	return p.s.Connect(p.at, r)
 }
 
 // CompletionBehavior implements [sender.CompletionDescriber].
-func (placed[T, O, S]) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
+func (stateSender[T, O, S]) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }

@@ -103,7 +103,7 @@ func TestTotalConnectTimeout(t *testing.T) {
 		if took := time.Since(began); took < all || took > all+5*time.Second {
 			t.Errorf("it took %v, want %v", took, all)
 		}
-		waitFor(t, "the end is counted", func() bool { return endedBy(p, endConnectTimeout) == 1 })
+		waitFor(t, "the end is counted", func() bool { return endedBy(p, reasonConnectTimeout) == 1 })
 		failures := uint64(0)
 		for _, s := range p.Stats().Servers {
 			for _, f := range s.FailuresByReason {
@@ -129,7 +129,7 @@ func TestRetryBudgetIsKept(t *testing.T) {
 			}
 		}
 		waitFor(t, "all have ended", func() bool { return p.Stats().Listeners[0].Connections == 0 })
-		if n := endedBy(p, endRetryBudget); n < 30 || n > 50 {
+		if n := endedBy(p, reasonRetryBudget); n < 30 || n > 50 {
 			t.Errorf("%d connections had no retry, want nearly 50", n)
 		}
 	})
@@ -178,7 +178,7 @@ func TestNoLocalPort(t *testing.T) {
 			expectRefusal(t, p)
 		}
 		waitFor(t, "all have ended", func() bool { return p.Stats().Listeners[0].Connections == 0 })
-		if n := endedBy(p, endNoServer) + endedBy(p, endLocal); n != clients {
+		if n := endedBy(p, reasonNoServer) + endedBy(p, reasonLocal); n != clients {
 			t.Errorf("%d connections had no port", n)
 		}
 		attempts := uint64(0)
@@ -303,6 +303,6 @@ func TestNoServer(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		p := start(t, ring, Backend{})
 		expectRefusal(t, p)
-		waitFor(t, "the end is counted", func() bool { return endedBy(p, endNoneAvailable) == 1 })
+		waitFor(t, "the end is counted", func() bool { return endedBy(p, reasonNoneAvailable) == 1 })
 	})
 }

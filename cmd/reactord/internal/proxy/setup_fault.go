@@ -36,8 +36,8 @@ type suspicion struct {
 
 // judge returns who is to blame for err, an error of an attempt.
 func (d *dial) judge(err error) fault {
-	name, protocol, address := d.told()
-	if d.reached == 0 || !name && !protocol && !address {
+	name, protocol, address := d.disclosed()
+	if d.connectedAt == 0 || !name && !protocol && !address {
 		return faultServer
 	}
 	cause := tlscause.Of(err)
@@ -67,20 +67,20 @@ func (d *dial) clientIfAgain(f fault) fault {
 	return f
 }
 
-// told returns what of the client the server has been told: see [originator.config] and [dial.first].
-func (d *dial) told() (name, protocol, address bool) {
-	c, with := d.conn, d.tls()
-	address = c.settings.ProxyProtocol.Version != "none"
+// disclosed returns what of the client the server has been told: see [originator.config] and [dial.firstBytes].
+func (d *dial) disclosed() (name, protocol, address bool) {
+	c, with := d.conn, d.tlsConfig()
+	address = c.config.ProxyProtocol.Version != "none"
 	if c.speaksTLS(client) && c.speaksTLS(server) {
 		name = with.ServerName == ""
-		protocol = len(with.ALPN) == 0 && c.known.Negotiated != ""
+		protocol = len(with.ALPN) == 0 && c.identity.Negotiated != ""
 	}
 	return name, protocol, address
 }
 
 // blame notes the failure of the server that was tried, in its counters or as a suspicion.
 func (d *dial) blame(err error) {
-	to := d.conn.to
+	to := d.conn.server
 	switch d.fault = d.judge(err); d.fault {
 	case faultServer:
 		to.Failed(err)

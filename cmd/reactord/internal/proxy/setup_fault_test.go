@@ -19,10 +19,10 @@ type faultTest struct {
 	protocol string // that the listener and the client speak
 	name     string // that the client asks for
 	backend  func(*config.Backend)
-	tries    int  // servers that each of the client's connections reaches; 0: any number
-	served   bool // the client's connections are served in the end
-	ejected  int  // servers that are ejected in the end
-	end      end  // of the client's connections; 0: any
+	tries    int         // servers that each of the client's connections reaches; 0: any number
+	served   bool        // the client's connections are served in the end
+	ejected  int         // servers that are ejected in the end
+	end      closeReason // of the client's connections; 0: any
 }
 
 // speaksAs ends TLS with a certificate of the setup.
@@ -54,18 +54,20 @@ var (
 )
 
 var faultTests = map[string]faultTest{
-	"a name of the client": {servers: times(3, good), name: "evil.test", tries: 1, end: endServerTLSClient},
+	"a name of the client": {servers: times(3, good), name: "evil.test", tries: 1, end: reasonServerTLSClient},
 	"no name of the client": {servers: times(3, speaksAs(time.Hour, "other.test")), name: "127.0.0.2", tries: 1,
-		end: endServerTLSClient},
+		end: reasonServerTLSClient},
 	"a protocol of the client": {servers: times(3, speaksAs(time.Hour, "proxy.test", "other")), name: "proxy.test",
-		protocol: "one", tries: 1, end: endServerTLSClient},
-	"servers that close for a name": {servers: times(3, resetsTo), name: "evil.test", tries: 2, end: endServerTLSClient},
+		protocol: "one", tries: 1, end: reasonServerTLSClient},
+	"servers that close for a name": {
+		servers: times(3, resetsTo), name: "evil.test", tries: 2, end: reasonServerTLSClient,
+	},
 	"servers with an expired certificate for a name": {servers: times(3, speaksAs(-time.Hour, "old.test")),
-		name: "old.test", tries: 2, end: endServerTLSClient},
+		name: "old.test", tries: 2, end: reasonServerTLSClient},
 	"a block list": {servers: times(3, saysTo("554 5.7.1 you are listed\r\n")), name: "proxy.test", backend: smtp,
-		tries: 1, end: endServerTLSClient},
+		tries: 1, end: reasonServerTLSClient},
 	"a block list that closes": {servers: times(3, resetsTo), name: "proxy.test", backend: smtp, tries: 2,
-		end: endServerTLSClient},
+		end: reasonServerTLSClient},
 	"one server resets": {servers: append(times(2, good), resetsTo), name: "proxy.test", served: true, ejected: 1},
 	"one server has expired": {servers: append(times(2, good), speaksAs(-time.Hour, "proxy.test")), name: "proxy.test",
 		served: true, ejected: 1},
@@ -147,7 +149,7 @@ func (test *faultTest) run(t *testing.T, ring reactor.RingKind) {
 	if n := reached.Load(); test.tries != 0 && n != int64(test.tries)*connections {
 		t.Errorf("%d connections to servers, want %d", n, test.tries*connections)
 	}
-	if n := s.p.table.Load().listeners[0].stats.closed[test.end].Load(); test.end != endNormal && n < connections/3 {
+	if n := s.p.table.Load().listeners[0].stats.closed[test.end].Load(); test.end != reasonNormal && n < connections/3 {
 		t.Errorf("%d connections have ended by %s", n, test.end)
 	}
 	ejections := func() (n int) {

@@ -22,26 +22,26 @@ import (
 
 // greeting is what is sent to a server that has just been connected, and received from it.
 type greeting struct {
-	dial  *dial
-	send  reactor.SendOp
-	recv  reactor.RecvLeaseOp
-	limit int64  // when STARTTLS takes too long
-	bytes []byte // the header, and the early bytes
-	tlvs  proxyproto.TLVs
+	dial     *dial
+	send     reactor.SendOp
+	recv     reactor.RecvLeaseOp
+	deadline int64  // when STARTTLS takes too long
+	bytes    []byte // the header, and the early bytes
+	tlvs     proxyproto.TLVs
 }
 
 // connected is called when the first attempt has connected the server.
 func (d *dial) connected() {
 	c := d.conn
-	d.reached = c.loop().Now()
-	d.plain = c.to.Plain()
-	if d.shakes() {
+	d.connectedAt = c.loop().Now()
+	d.plain = c.server.Plain()
+	if d.awaitsReply() {
 		d.proceed()
 		return
 	}
-	b := d.first()
+	b := d.firstBytes()
 	if len(b) == 0 {
-		d.done()
+		d.finish()
 		return
 	}
 	g := d.greeting
@@ -56,7 +56,7 @@ func (g *greeting) SetValue(n int) {
 	case n < len(g.bytes):
 		g.SetStopped()
 	default:
-		d.done()
+		d.finish()
 	}
 }
 
@@ -71,7 +71,7 @@ func (g *greeting) SetError(err error) {
 // SetStopped is called when the loop is stopping, or the socket is being closed.
 func (g *greeting) SetStopped() {
 	if d := g.dial; d.task == nil {
-		d.conn.close(endKilled, bothSides)
+		d.conn.close(reasonKilled, bothSides)
 	}
 }
 
@@ -81,38 +81,39 @@ func (g *greeting) Env() sender.Env { return sender.EmptyEnv{} }
 // noTLS is that with a server that speaks none.
 var noTLS = config.ClientTLS{StartTLS: "none"}
 
-// tls is how TLS begins with the server: as the backend says, unless the server has none.
-func (d *dial) tls() *config.ClientTLS {
+// tlsConfig is how TLS begins with the server: as the backend says, unless the server has none.
+func (d *dial) tlsConfig() *config.ClientTLS {
 	if d.plain {
 		return &noTLS
 	}
-	return &d.conn.settings.TLS
+	return &d.conn.config.TLS
 }
 
-// shakes reports whether the server has to answer before bytes flow.
-func (d *dial) shakes() bool {
-	s, c := d.tls(), d.conn
-	return s.Enabled || s.StartTLS != "none" || c.greetedIn() != "" && starttls.NewGreeted(c.greetedIn()) != nil
+// awaitsReply reports whether the server has to answer before bytes flow.
+func (d *dial) awaitsReply() bool {
+	s, c := d.tlsConfig(), d.conn
+	return s.Enabled || s.StartTLS != "none" || c.clientStartTLS() != "" && starttls.NewGreeted(c.clientStartTLS()) != nil
 }
 
-// greetedIn is the protocol in which the client was greeted: the greeting of the server is not for it. See [starttls].
-func (c *conn) greetedIn() string {
-	if c.known == nil {
+// clientStartTLS is the protocol in which the client was greeted: the greeting of the server is not for it. See
+// [starttls].
+func (c *conn) clientStartTLS() string {
+	if c.identity == nil {
 		return ""
 	}
-	return c.known.asked
+	return c.identity.startTLS
 }
 
-// first is what is sent as soon as the server is connected: the PROXY header, and the early bytes unless others send
-// them.
-func (d *dial) first() []byte {
+// firstBytes is what is sent as soon as the server is connected: the PROXY header, and the early bytes unless others
+// send them.
+func (d *dial) firstBytes() []byte {
 	c := d.conn
 	var early []byte
-	if c.secure == nil && !d.shakes() {
-		early = c.early()
+	if c.tls == nil && !d.awaitsReply() {
+		early = c.earlyBytes()
 	}
 	version := 0
-	switch c.settings.ProxyProtocol.Version {
+	switch c.config.ProxyProtocol.Version {
 	case "v1":
 		version = 1
 	case "v2":
@@ -121,7 +122,7 @@ func (d *dial) first() []byte {
 	if version == 0 && len(early) == 0 {
 		return nil
 	}
-	g := d.begun()
+	g := d.ensureGreeting()
 	g.bytes = g.bytes[:0]
 	if version != 0 {
 		h := proxyproto.Header{Version: version, Source: c.clientAddr(), Destination: c.destination()}
@@ -135,8 +136,8 @@ func (d *dial) first() []byte {
 	return g.bytes
 }
 
-// begun is the greeting, which there is from now on.
-func (d *dial) begun() *greeting {
+// ensureGreeting is the greeting, which there is from now on.
+func (d *dial) ensureGreeting() *greeting {
 	if d.greeting == nil {
 		d.greeting = d.conn.worker().greetings.Get()
 		d.greeting.dial = d
@@ -146,17 +147,17 @@ func (d *dial) begun() *greeting {
 
 // forgetGreeting gives back a greeting.
 func (w *worker) forgetGreeting(g *greeting) {
-	*g = greeting{bytes: kept(g.bytes), tlvs: kept(g.tlvs)}
+	*g = greeting{bytes: reusable(g.bytes), tlvs: reusable(g.tlvs)}
 	w.greetings.Keep(g)
 }
 
 // appendTLVs appends the TLVs of the header for servers. Those that were received count more than what is known here:
 // they tell of the client itself, which may be further away.
 func (c *conn) appendTLVs(dst proxyproto.TLVs) proxyproto.TLVs {
-	wanted := c.settings.ProxyProtocol.TLVs
+	wanted := c.config.ProxyProtocol.TLVs
 	for _, name := range wanted {
-		if name == "received" && c.known != nil {
-			dst = received(dst, c.known.TLVs)
+		if name == "received" && c.identity != nil {
+			dst = appendReceived(dst, c.identity.TLVs)
 		}
 	}
 	for _, name := range wanted {
@@ -165,8 +166,8 @@ func (c *conn) appendTLVs(dst proxyproto.TLVs) proxyproto.TLVs {
 	return dst
 }
 
-// received appends what another proxy has told. The checksum was that of its header.
-func received(dst, all proxyproto.TLVs) proxyproto.TLVs {
+// appendReceived appends what another proxy has told. The checksum was that of its header.
+func appendReceived(dst, all proxyproto.TLVs) proxyproto.TLVs {
 	for kind, value := range all.All() {
 		if kind != proxyproto.CRC32C && kind != proxyproto.Noop {
 			dst = proxyproto.AppendTLV(dst, kind, value)
@@ -177,9 +178,9 @@ func received(dst, all proxyproto.TLVs) proxyproto.TLVs {
 
 // appendTLV appends the TLV of a name, if it is known and was not received.
 func (c *conn) appendTLV(dst proxyproto.TLVs, name string) proxyproto.TLVs {
-	known := c.known
+	known := c.identity
 	if known == nil {
-		known = &unknown
+		known = &noIdentity
 	}
 	kind, text := proxyproto.Type(0), ""
 	switch name {
@@ -193,7 +194,7 @@ func (c *conn) appendTLV(dst proxyproto.TLVs, name string) proxyproto.TLVs {
 		return proxyproto.AppendTLV(dst, proxyproto.CRC32C, nil)
 	case "ssl":
 		if _, have := dst.Get(proxyproto.TLS); known.TLS != nil && !have {
-			dst = proxyproto.AppendSSL(dst, aboutTLS(known.TLS))
+			dst = proxyproto.AppendSSL(dst, proxySSL(known.TLS))
 		}
 		return dst
 	}
@@ -203,14 +204,14 @@ func (c *conn) appendTLV(dst proxyproto.TLVs, name string) proxyproto.TLVs {
 	return proxyproto.AppendTLVString(dst, kind, text)
 }
 
-// unknown is the identity of a client of whom nothing is known.
-var unknown identity
+// noIdentity is the identity of a client of whom nothing is known.
+var noIdentity identity
 
 // uniqueID identifies the connection among those of all processes.
 func (c *conn) uniqueID() string { return fmt.Sprintf("%016x%016x", c.worker().proxy.unique, c.id) }
 
-// aboutTLS is what a header tells of the client's TLS.
-func aboutTLS(a *agreement) *proxyproto.SSL {
+// proxySSL is what a header tells of the client's TLS.
+func proxySSL(a *handshakeResult) *proxyproto.SSL {
 	out := &proxyproto.SSL{TLS: true, Cipher: tls.CipherSuiteName(a.cipher)}
 	switch a.version {
 	case tls.VersionTLS10:
@@ -231,26 +232,26 @@ func aboutTLS(a *agreement) *proxyproto.SSL {
 // greet greets the server, in the task.
 func (d *dial) greet(t *task.T) error {
 	c, loop := d.conn, d.conn.loop()
-	d.plain = c.to.Plain()
+	d.plain = c.server.Plain()
 	c.forgetServerTLS()
-	if b := d.first(); len(b) != 0 {
-		_, err := task.Await(t, sender.Timeout(in(c.sockets[server].SendAll(b), &d.greeting.send),
-			loop.SleepUntil(d.until(loop.Now(), c.settings.ConnectTimeout))))
+	if b := d.firstBytes(); len(b) != 0 {
+		_, err := task.Await(t, sender.Timeout(withState(c.sockets[server].SendAll(b), &d.greeting.send),
+			loop.SleepUntil(d.deadlineFor(loop.Now(), c.config.ConnectTimeout))))
 		if err != nil {
 			return err
 		}
 	}
-	if !d.shakes() {
+	if !d.awaitsReply() {
 		return nil
 	}
-	d.shaking = true
-	d.begun().limit = d.until(loop.Now(), c.settings.TLS.HandshakeTimeout)
-	return d.shake(t)
+	d.handshaking = true
+	d.ensureGreeting().deadline = d.deadlineFor(loop.Now(), c.config.TLS.HandshakeTimeout)
+	return d.negotiate(t)
 }
 
-// shake speaks with the server until bytes can flow.
-func (d *dial) shake(t *task.T) error {
-	c, with := d.conn, d.tls()
+// negotiate speaks with the server until bytes can flow.
+func (d *dial) negotiate(t *task.T) error {
+	c, with := d.conn, d.tlsConfig()
 	asks := starttls.NewClient(with.StartTLS)
 	if asks != nil {
 		if err := d.converse(t, asks); err != nil {
@@ -262,15 +263,15 @@ func (d *dial) shake(t *task.T) error {
 			return err
 		}
 	}
-	if greeted := starttls.NewGreeted(c.greetedIn()); asks == nil && greeted != nil {
+	if greeted := starttls.NewGreeted(c.clientStartTLS()); asks == nil && greeted != nil {
 		if err := d.converse(t, greeted); err != nil {
 			return err
 		}
 	}
-	if c.secure != nil {
+	if c.tls != nil {
 		return nil
 	}
-	return d.say(t, server, c.early())
+	return d.send(t, server, c.earlyBytes())
 }
 
 // converse asks the server for TLS, or takes the greeting from it that the client has got from the listener. What the
@@ -281,45 +282,45 @@ func (d *dial) converse(t *task.T, speak *starttls.Dialogue) error {
 	for {
 		used, out, done, err := speak.Step(heard)
 		heard = heard[used:]
-		if e := d.say(t, server, out); e != nil || err != nil {
+		if e := d.send(t, server, out); e != nil || err != nil {
 			return cmp.Or(err, e)
 		}
 		if done {
 			break
 		}
-		if heard, err = d.hear(t, heard); err != nil {
+		if heard, err = d.receive(t, heard); err != nil {
 			return err
 		}
 	}
-	if c.greetedIn() == "" {
+	if c.clientStartTLS() == "" {
 		heard = append(speak.Greeting(), heard...)
 	}
 	if c.speaksTLS(client) {
-		d.rest = heard
+		d.serverBytes = heard
 		return nil
 	}
-	c.passed(server, len(heard))
-	return d.say(t, client, heard)
+	c.countPassed(server, len(heard))
+	return d.send(t, client, heard)
 }
 
-// say sends b to a side, without TLS.
-func (d *dial) say(t *task.T, side int, b []byte) error {
+// send sends b to a side, without TLS.
+func (d *dial) send(t *task.T, side int, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
 	_, err := task.Await(t, sender.Timeout(
-		in(d.conn.sockets[side].SendAll(b), &d.greeting.send), d.conn.loop().SleepUntil(d.greeting.limit)))
+		withState(d.conn.sockets[side].SendAll(b), &d.greeting.send), d.conn.loop().SleepUntil(d.greeting.deadline)))
 	return err
 }
 
-// hear appends more of what the server says.
-func (d *dial) hear(t *task.T, heard []byte) ([]byte, error) {
+// receive appends more of what the server says.
+func (d *dial) receive(t *task.T, heard []byte) ([]byte, error) {
 	c := d.conn
 	if c.speaksTLS(server) {
-		return c.secure.sides[server].hear(t, heard, d.greeting.limit)
+		return c.tls.sides[server].readMore(t, heard, d.greeting.deadline)
 	}
 	lease, err := task.Await(t, sender.Timeout(
-		in(c.sockets[server].RecvLease(), &d.greeting.recv), c.loop().SleepUntil(d.greeting.limit)))
+		withState(c.sockets[server].RecvLease(), &d.greeting.recv), c.loop().SleepUntil(d.greeting.deadline)))
 	if err != nil {
 		return nil, err
 	}
@@ -332,37 +333,37 @@ func (d *dial) hear(t *task.T, heard []byte) ([]byte, error) {
 	return heard, nil
 }
 
-// hear appends more of what a side says in TLS, before bytes flow.
-func (s *tlsSide) hear(t *task.T, heard []byte, limit int64) ([]byte, error) {
-	s.shake = &handshake{side: s, t: t, deadline: limit, left: math.MaxInt}
-	defer func() { s.shake = nil }()
+// readMore appends more of what a side says in TLS, before bytes flow.
+func (s *tlsSide) readMore(t *task.T, heard []byte, limit int64) ([]byte, error) {
+	s.handshake = &handshake{side: s, t: t, deadline: limit, left: math.MaxInt}
+	defer func() { s.handshake = nil }()
 	b := make([]byte, 4<<10)
 	n, err := s.tls.Read(b)
 	return append(heard, b[:n]...), err
 }
 
 // speaksTLS reports whether there is TLS with a side.
-func (c *conn) speaksTLS(side int) bool { return c.secure != nil && c.secure.sides[side].tls != nil }
+func (c *conn) speaksTLS(side int) bool { return c.tls != nil && c.tls.sides[side].tls != nil }
 
-// encrypt sends bytes to a side before all others, by TLS if that side speaks it. Bytes have just begun to flow.
-func (c *conn) encrypt(to int, b []byte) {
+// sendFirst sends bytes to a side before all others, by TLS if that side speaks it. Bytes have just begun to flow.
+func (c *conn) sendFirst(to int, b []byte) {
 	if len(b) == 0 || c.phase != phaseFlowing {
 		return
 	}
 	from := 1 - to
-	r := c.secure.relay(from)
+	r := c.tls.relay(from)
 	if c.speaksTLS(to) {
-		c.secure.sides[to].encrypt(b)
+		c.tls.sides[to].encrypt(b)
 	} else {
 		r.append(b)
 	}
 	c.count(from, len(b))
-	c.secure.advance(from)
+	c.tls.advance(from)
 }
 
-// passed counts bytes of a side that were received and passed on before others began to flow.
-func (c *conn) passed(side, n int) {
-	if c.secure == nil { // else what flows is counted apart from what is received
+// countPassed counts bytes of a side that were received and passed on before others began to flow.
+func (c *conn) countPassed(side, n int) {
+	if c.tls == nil { // else what flows is counted apart from what is received
 		c.pipes[side].skipped -= uint32(n)
 	}
 	c.count(side, n)

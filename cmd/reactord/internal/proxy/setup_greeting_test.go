@@ -71,7 +71,7 @@ func TestPROXYHeaderForServers(t *testing.T) {
 			c.Close()
 			expectNext(t, r, "")
 			s.Close()
-			expectEnd(t, p, endNormal)
+			expectEnd(t, p, reasonNormal)
 			if n := p.Stats().Listeners[0].ReceivedBytes; n != 4 {
 				t.Errorf("%d bytes are counted", n)
 			}
@@ -146,17 +146,20 @@ func TestEndsOfGreetings(t *testing.T) {
 		name  string
 		set   func(*config.Backend)
 		serve func(c net.Conn)
-		want  end
+		want  closeReason
 	}{
 		{"refused TLS", func(b *config.Backend) { b.TLS.StartTLS = "postgresql" },
-			func(c net.Conn) { _, _ = c.Read(make([]byte, 8)); _, _ = io.WriteString(c, "N") }, endServerTLS},
+			func(c net.Conn) { _, _ = c.Read(make([]byte, 8)); _, _ = io.WriteString(c, "N") }, reasonServerTLS},
 		{"silent server", func(b *config.Backend) { b.TLS.StartTLS, b.TLS.HandshakeTimeout = "smtp", 30*time.Millisecond },
-			func(net.Conn) {}, endServerTLSTimeout},
+			func(net.Conn) {}, reasonServerTLSTimeout},
 		{"silent TLS server", func(b *config.Backend) { b.TLS.Enabled, b.TLS.HandshakeTimeout = true, 30*time.Millisecond },
-			func(net.Conn) {}, endServerTLSTimeout},
-		{"EOF", func(b *config.Backend) { b.TLS.StartTLS = "imap" }, func(c net.Conn) { c.Close() }, endServerTLS},
+			func(net.Conn) {}, reasonServerTLSTimeout},
+		{"EOF", func(b *config.Backend) { b.TLS.StartTLS = "imap" }, func(c net.Conn) { c.Close() }, reasonServerTLS},
 		{"no TLS", func(b *config.Backend) { b.TLS.Enabled = true },
-			func(c net.Conn) { _, _ = c.Read(make([]byte, 8)); _, _ = io.WriteString(c, "HTTP/1.1 400\r\n\r\n") }, endServerTLS},
+			func(c net.Conn) {
+				_, _ = c.Read(make([]byte, 8))
+				_, _ = io.WriteString(c, "HTTP/1.1 400\r\n\r\n")
+			}, reasonServerTLS},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
@@ -197,7 +200,7 @@ func TestGreetingIsAConnection(t *testing.T) {
 		}
 		expectReset(t, c)
 		expectReset(t, s)
-		expectEnd(t, p, endAdmin)
+		expectEnd(t, p, reasonAdmin)
 	})
 }
 

@@ -8,16 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sources are local addresses of one family, from which a lane connects to servers.
-type sources struct {
-	list []source
+// localAddrs are local addresses of one family, from which a lane connects to servers.
+type localAddrs struct {
+	list []localAddr
 	turn int
 }
 
-// source is a local address. The kernel has about 28 000 ports for it and each server (net.ipv4.ip_local_port_range).
-type source struct {
-	address   reactor.Address
-	exhausted int64 // until when it is not used, because it had no port left
+// localAddr is a local address. The kernel has about 28 000 ports for it and each server
+// (net.ipv4.ip_local_port_range).
+type localAddr struct {
+	address        reactor.Address
+	exhaustedUntil int64 // until when it is not used, because it had no port left
 }
 
 // The families of sources.
@@ -33,37 +34,37 @@ func familyOf(a netip.Addr) int {
 	return ipv6
 }
 
-func newSources(addrs []config.IP) (out [2]sources) {
+func newLocalAddrs(addrs []config.IP) (out [2]localAddrs) {
 	for _, ip := range addrs {
 		a, err := reactor.IPAddress(netip.AddrPortFrom(ip.Addr, 0))
 		if err != nil {
 			continue // it was checked
 		}
 		s := &out[familyOf(ip.Addr)]
-		s.list = append(s.list, source{address: a})
+		s.list = append(s.list, localAddr{address: a})
 	}
 	return out
 }
 
 // next is the source whose turn it is, without those that had no port left just now; nil: the kernel chooses. If none
 // is left, it is one of those.
-func (s *sources) next(now int64) *source {
+func (s *localAddrs) next(now int64) *localAddr {
 	if len(s.list) == 0 {
 		return nil
 	}
 	for range s.list {
 		s.turn = (s.turn + 1) % len(s.list)
-		if s.list[s.turn].exhausted <= now {
+		if s.list[s.turn].exhaustedUntil <= now {
 			break
 		}
 	}
 	return &s.list[s.turn]
 }
 
-// left reports whether there is a source that is not exhausted.
-func (s *sources) left(now int64) bool {
+// available reports whether there is a source that is not exhausted.
+func (s *localAddrs) available(now int64) bool {
 	for i := range s.list {
-		if s.list[i].exhausted <= now {
+		if s.list[i].exhaustedUntil <= now {
 			return true
 		}
 	}
@@ -72,7 +73,7 @@ func (s *sources) left(now int64) bool {
 
 // bind gives a socket a local address. The kernel chooses the port when it knows the server: so each server can have
 // all ports. See ip(7), IP_BIND_ADDRESS_NO_PORT.
-func (s *source) bind(socket *reactor.Socket) error {
+func (s *localAddr) bind(socket *reactor.Socket) error {
 	if err := socket.SetBindNoPort(true); err != nil {
 		return err
 	}

@@ -43,17 +43,17 @@ const (
 //	task     → routed  openingTask.ended
 //	either   → closed  refuse, expire; or by others: abandon
 type opening struct {
-	conn     *conn
-	settings *settings // of the listener, when the connection was accepted
-	recv     reactor.RecvLeaseOp
-	task     *openingTask      // nil: no task runs
-	by       *route            // nil: it is not known yet, or there is none
-	to       *upstream.Backend // nil: it is not known yet
-	ends     *ending           // of TLS with the client; nil: it does not end here, or is not known yet
-	bytes    []byte            // what was received
-	early    []byte            // the end of bytes, which was not consumed
-	stage    stage
-	speaks   transports // 0: the first bytes were not looked at
+	conn        *conn
+	settings    *settings // of the listener, when the connection was accepted
+	recv        reactor.RecvLeaseOp
+	task        *openingTask      // nil: no task runs
+	route       *route            // nil: it is not known yet, or there is none
+	target      *upstream.Backend // nil: it is not known yet
+	termination *tlsTermination   // of TLS with the client; nil: it does not end here, or is not known yet
+	bytes       []byte            // what was received
+	early       []byte            // the end of bytes, which was not consumed
+	stage       stage
+	transport   transports // 0: the first bytes were not looked at
 }
 
 // openingTask is what an opening needs while its task runs. It is the receiver of the task, and its environment.
@@ -67,29 +67,29 @@ type openingTask struct {
 
 // What a step of an opening needs, if it is not done.
 var (
-	errMore   = errors.New("more bytes are needed")
-	errAnswer = errors.New("the client has to be answered")
+	errIncomplete  = errors.New("more bytes are needed")
+	errReplyNeeded = errors.New("the client has to be answered")
 )
 
 // refusal is why an opening cannot go on.
 type refusal struct {
-	why end
+	why closeReason
 	err error
 }
 
 func (r *refusal) Error() string { return r.why.String() + ": " + r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// errGone is the error of a client that has ended its connection.
-var errGone = errors.New("the client has ended the connection")
+// errClientEnded is the error of a client that has ended its connection.
+var errClientEnded = errors.New("the client has ended the connection")
 
 // open begins the opening of a connection.
 func (c *conn) open(s *settings) {
 	o := c.worker().openings.Get()
 	o.conn, o.settings = c, s
 	c.opening = o
-	o.limit(s.InspectTimeout)
-	if err := o.mayTell(); err != nil {
+	o.setDeadline(s.InspectTimeout)
+	if err := o.checkSender(); err != nil {
 		o.refuse(err)
 		return
 	}
@@ -97,14 +97,14 @@ func (c *conn) open(s *settings) {
 	o.advance()
 }
 
-// mayTell checks that a PROXY header of this client counts. A unix socket has no address: its permissions decide.
-func (o *opening) mayTell() error {
-	if s := o.settings; s.header() && o.conn.listener.shared.path == "" {
+// checkSender checks that a PROXY header of this client counts. A unix socket has no address: its permissions decide.
+func (o *opening) checkSender() error {
+	if s := o.settings; s.expectsHeader() && o.conn.listener.shared.path == "" {
 		switch a := o.conn.peerAddr().Addr(); {
 		case !a.IsValid():
-			return &refusal{endOpeningClient, errGone}
+			return &refusal{reasonOpeningClient, errClientEnded}
 		case !s.trusted.Contains(a):
-			return &refusal{endUntrusted, errUntrusted}
+			return &refusal{reasonUntrusted, errUntrusted}
 		}
 	}
 	return nil
@@ -112,17 +112,17 @@ func (o *opening) mayTell() error {
 
 var errUntrusted = errors.New("a PROXY header is expected, and its sender is not in proxy_protocol.trusted")
 
-// limit sets the time that what follows may take.
-func (o *opening) limit(d time.Duration) {
+// setDeadline sets the time that what follows may take.
+func (o *opening) setDeadline(d time.Duration) {
 	c := o.conn
 	c.loop().SetTimer(&c.timer, c.loop().Now()+int64(d))
 }
 
 // expire is called when that has passed.
 func (o *opening) expire() {
-	why := endOpeningTimeout
+	why := reasonOpeningTimeout
 	if o.stage == stageHandshake {
-		why = endClientTLSTimeout
+		why = reasonClientTLSTimeout
 		o.conn.log.failedTLS(os.ErrDeadlineExceeded)
 	}
 	o.conn.close(why, bothSides)
@@ -132,7 +132,7 @@ func (o *opening) expire() {
 // another socket.
 func (o *opening) abandon() sideSet {
 	if o != nil && o.task != nil {
-		o.conn.closes++
+		o.conn.closingSockets++
 		o.task.stop.RequestStop()
 	}
 	return clientSide
@@ -143,10 +143,10 @@ func (o *opening) advance() {
 	switch err := o.step(); {
 	case err == nil:
 		o.proceed()
-	case errors.Is(err, errMore):
+	case errors.Is(err, errIncomplete):
 		o.recv.Start()
-	case errors.Is(err, errAnswer):
-		o.answer()
+	case errors.Is(err, errReplyNeeded):
+		o.runTask()
 	default:
 		o.refuse(err)
 	}
@@ -156,34 +156,34 @@ func (o *opening) advance() {
 func (o *opening) step() error {
 	s := o.settings
 	if o.stage == stageHeader {
-		if s.header() {
-			if err := o.header(); err != nil {
+		if s.expectsHeader() {
+			if err := o.parseHeader(); err != nil {
 				return err
 			}
 		}
 		o.stage = stagePreamble
 	}
-	if s.asks() || s.tls != nil && !s.router.decides {
-		return errAnswer
+	if s.hasPreamble() || s.termination != nil && !s.router.decidesTLS {
+		return errReplyNeeded
 	}
 	o.stage = stageHello
-	if err := o.hello(); err != nil {
+	if err := o.parseHello(); err != nil {
 		return err
 	}
-	if err := o.choose(); err != nil {
+	if err := o.chooseRoute(); err != nil {
 		return err
 	}
-	if o.ends != nil {
-		return errAnswer
+	if o.termination != nil {
+		return errReplyNeeded
 	}
 	return nil
 }
 
-// took takes what was received.
-func (o *opening) took(lease reactor.Lease) error {
+// append takes what was received.
+func (o *opening) append(lease reactor.Lease) error {
 	n := lease.Len()
 	if n == 0 {
-		return &refusal{endOpeningClient, errGone}
+		return &refusal{reasonOpeningClient, errClientEnded}
 	}
 	o.bytes = append(o.bytes, lease.Bytes()...)
 	lease.Release()
@@ -192,20 +192,20 @@ func (o *opening) took(lease reactor.Lease) error {
 	return nil
 }
 
-// header consumes the PROXY header.
-func (o *opening) header() error {
+// parseHeader consumes the PROXY header.
+func (o *opening) parseHeader() error {
 	c := o.conn
 	h, n, err := proxyproto.Parse(o.early)
 	switch {
 	case errors.Is(err, proxyproto.ErrIncomplete):
-		return errMore
+		return errIncomplete
 	case errors.Is(err, proxyproto.ErrNoHeader) && o.settings.ProxyProtocol.Optional:
 		return o.checkClient()
 	case err != nil:
-		return &refusal{endBadHeader, err}
+		return &refusal{reasonBadHeader, err}
 	}
 	if h.Source.IsValid() || len(h.TLVs) != 0 {
-		id := c.identify()
+		id := c.ensureIdentity()
 		id.Source, id.Destination = h.Source, h.Destination
 		id.TLVs = append([]byte(nil), h.TLVs...)
 	}
@@ -220,10 +220,10 @@ func (o *opening) checkClient() error {
 	switch {
 	case !a.IsValid() || o.settings.allowed(a): // without an address it came by a unix socket
 		return nil
-	case c.known != nil && c.known.Source.IsValid():
-		return &refusal{endDenied, errDenied}
+	case c.identity != nil && c.identity.Source.IsValid():
+		return &refusal{reasonDenied, errDenied}
 	}
-	return &refusal{endDenied, errPeerDenied}
+	return &refusal{reasonDenied, errPeerDenied}
 }
 
 var (
@@ -231,47 +231,47 @@ var (
 	errPeerDenied = errors.New("the client, whose address no PROXY header names, is not allowed")
 )
 
-// hello reads the ClientHello if there are routes by what is in it. It is left in the early bytes.
-func (o *opening) hello() error {
+// parseHello reads the ClientHello if there are routes by what is in it. It is left in the early bytes.
+func (o *opening) parseHello() error {
 	s, c := o.settings, o.conn
-	if !s.router.hello {
+	if !s.router.needsHello {
 		return nil
 	}
 	h, err := clienthello.ParseUpTo(o.early, int(s.MaxClientHello))
 	switch {
 	case errors.Is(err, clienthello.ErrIncomplete):
-		return errMore
-	case err != nil && s.router.raw:
-		o.speaks = speaksRaw
+		return errIncomplete
+	case err != nil && s.router.takesRaw:
+		o.transport = speaksRaw
 		return nil
 	case err != nil:
-		return &refusal{endBadHello, err}
+		return &refusal{reasonBadHello, err}
 	}
-	id := c.identify()
-	id.SNI, id.Offered = lowered(h.SNI), h.ALPN
-	o.speaks = speaksTLS
+	id := c.ensureIdentity()
+	id.SNI, id.Offered = normalizedName(h.SNI), h.ALPN
+	o.transport = speaksTLS
 	return nil
 }
 
-// choose finds the route, and with it the backend and whether TLS ends here. It is called once.
-func (o *opening) choose() error {
+// chooseRoute finds the route, and with it the backend and whether TLS ends here. It is called once.
+func (o *opening) chooseRoute() error {
 	c, s := o.conn, o.settings
-	o.by = s.router.route(&asked{c: c, speaks: o.speaks})
+	o.route = s.router.route(&routeRequest{conn: c, speaks: o.transport})
 	switch {
-	case o.by == nil && o.speaks != speaksRaw:
-		o.to, o.ends = s.router.fallback, s.tls
-	case o.by != nil:
-		c.identify().Route = o.by.name
-		if o.by.limited() && !o.by.allowed(c.clientAddr().Addr()) {
-			return &refusal{endDenied, errRouteDenied}
+	case o.route == nil && o.transport != speaksRaw:
+		o.target, o.termination = s.router.fallback, s.termination
+	case o.route != nil:
+		c.ensureIdentity().Route = o.route.name
+		if o.route.restricted() && !o.route.allowed(c.clientAddr().Addr()) {
+			return &refusal{reasonDenied, errRouteDenied}
 		}
-		o.to, o.ends = o.by.to.draw(&c.worker().random), o.by.ends
+		o.target, o.termination = o.route.targets.draw(&c.worker().random), o.route.termination
 	}
 	switch {
-	case o.to == nil:
-		return &refusal{endNoRoute, errNoRoute}
-	case o.ends != nil && o.speaks == speaksRaw:
-		return &refusal{endBadHello, errRaw}
+	case o.target == nil:
+		return &refusal{reasonNoRoute, errNoRoute}
+	case o.termination != nil && o.transport == speaksRaw:
+		return &refusal{reasonBadHello, errRaw}
 	}
 	return nil
 }
@@ -284,9 +284,9 @@ var (
 
 // proceed ends the opening: the backend is known now.
 func (o *opening) proceed() {
-	c, to, by := o.conn, o.to, o.by
-	if c.known != nil {
-		c.known.Offered = nil // the route is chosen: only the protocol that was agreed on is kept
+	c, to, by := o.conn, o.target, o.route
+	if c.identity != nil {
+		c.identity.Offered = nil // the route is chosen: only the protocol that was agreed on is kept
 	}
 	if o.stage != stageHandshake {
 		c.log.opened(c.loop().Now())
@@ -300,27 +300,27 @@ func (o *opening) proceed() {
 
 // refuse ends the connection.
 func (o *opening) refuse(err error) {
-	c, why := o.conn, endInternal
+	c, why := o.conn, reasonInternal
 	if r, ok := errors.AsType[*refusal](err); ok {
 		why = r.why
 	}
 	switch why {
-	case endBadHello, endBadPreamble, endClientTLS, endClientTLSTimeout:
+	case reasonBadHello, reasonBadPreamble, reasonClientTLS, reasonClientTLSTimeout:
 		c.log.failedTLS(err)
 	default:
 		c.log.failed(err)
 	}
-	if why != endOpeningClient {
+	if why != reasonOpeningClient {
 		c.listener.warnRefused(c.clientAddr, why, err)
 	}
-	c.close(why, why.told())
+	c.close(why, why.sidesToReset())
 }
 
-// told is the sides that are told by a reset that the connection was refused. After TLS has begun, an alert tells it,
-// which a reset would overtake.
-func (e end) told() sideSet {
+// sidesToReset is the sides that are told by a reset that the connection was refused. After TLS has begun, an alert
+// tells it, which a reset would overtake.
+func (e closeReason) sidesToReset() sideSet {
 	switch e {
-	case endOpeningClient, endBadPreamble, endClientTLS, endClientTLSTimeout:
+	case reasonOpeningClient, reasonBadPreamble, reasonClientTLS, reasonClientTLSTimeout:
 		return noSide
 	}
 	return bothSides
@@ -332,7 +332,7 @@ func (o *opening) SetValue(lease reactor.Lease) {
 		lease.Release()
 		return
 	}
-	if err := o.took(lease); err != nil {
+	if err := o.append(lease); err != nil {
 		o.refuse(err)
 		return
 	}
@@ -342,18 +342,18 @@ func (o *opening) SetValue(lease reactor.Lease) {
 // SetError is called when the client has reset the connection, or it is being closed.
 func (o *opening) SetError(err error) {
 	if o.conn.phase == phaseOpening {
-		o.refuse(&refusal{endOpeningClient, err})
+		o.refuse(&refusal{reasonOpeningClient, err})
 	}
 }
 
 // SetStopped is called when the loop is stopping, or the connection is being closed.
-func (o *opening) SetStopped() { o.conn.close(endKilled, bothSides) }
+func (o *opening) SetStopped() { o.conn.close(reasonKilled, bothSides) }
 
 // Env is empty.
 func (o *opening) Env() sender.Env { return sender.EmptyEnv{} }
 
-// answer continues in a task.
-func (o *opening) answer() {
+// runTask continues in a task.
+func (o *opening) runTask() {
 	o.task = o.conn.worker().openTasks.Get()
 	o.task.opening = o
 	task.New(o.run).Connect(&o.task.op, o.task)
@@ -363,26 +363,26 @@ func (o *opening) answer() {
 // run is the task: it continues until the backend can be chosen.
 func (o *opening) run(t *task.T) error {
 	s := o.settings
-	if o.to != nil { // it was chosen before: only the handshake is left
+	if o.target != nil { // it was chosen before: only the handshake is left
 		return o.handshake(t)
 	}
-	if s.asks() {
+	if s.hasPreamble() {
 		if err := o.preamble(t); err != nil {
 			return err
 		}
 	}
-	if s.tls != nil && !s.router.decides {
-		o.ends = s.tls
+	if s.termination != nil && !s.router.decidesTLS {
+		o.termination = s.termination
 		if err := o.handshake(t); err != nil {
 			return err
 		}
-		return o.choose()
+		return o.chooseRoute()
 	}
 	o.stage = stageHello
 	if err := o.awaitHello(t); err != nil {
 		return err
 	}
-	if err := o.choose(); err != nil || o.ends == nil {
+	if err := o.chooseRoute(); err != nil || o.termination == nil {
 		return err
 	}
 	return o.handshake(t)
@@ -391,7 +391,7 @@ func (o *opening) run(t *task.T) error {
 // awaitHello receives until there is a ClientHello, if a route needs it.
 func (o *opening) awaitHello(t *task.T) error {
 	for {
-		if err := o.hello(); err != errMore { //nolint:errorlint // as hello returns it
+		if err := o.parseHello(); err != errIncomplete { //nolint:errorlint // as hello returns it
 			return err
 		}
 		if err := o.receive(t); err != nil {
@@ -404,12 +404,12 @@ func (o *opening) awaitHello(t *task.T) error {
 func (o *opening) handshake(t *task.T) error {
 	c := o.conn
 	o.stage = stageHandshake
-	o.limit(o.ends.settings.HandshakeTimeout)
+	o.setDeadline(o.termination.config.HandshakeTimeout)
 	c.log.opened(c.loop().Now())
 	c.pipes[client].skipped -= uint32(len(o.early)) // secure counts them
 	err := c.terminate(t)
 	c.log.clientTLSDone(c.loop().Now())
-	return handshakeFailed(err)
+	return handshakeRefusal(err)
 }
 
 // preamble speaks the listener's protocol until the client has asked for TLS.
@@ -420,15 +420,15 @@ func (o *opening) preamble(t *task.T) error {
 		used, out, done, err := d.Step(o.early)
 		o.early = o.early[used:]
 		if len(out) != 0 {
-			if _, err := task.Await(t, in(c.sockets[client].SendAll(out), &o.task.send)); err != nil {
-				return goneOr(err)
+			if _, err := task.Await(t, withState(c.sockets[client].SendAll(out), &o.task.send)); err != nil {
+				return clientError(err)
 			}
 		}
 		switch {
 		case err != nil:
-			return &refusal{endBadPreamble, err}
+			return &refusal{reasonBadPreamble, err}
 		case done:
-			c.identify().asked = o.settings.StartTLS
+			c.ensureIdentity().startTLS = o.settings.StartTLS
 			return nil
 		}
 		if err := o.receive(t); err != nil {
@@ -439,31 +439,31 @@ func (o *opening) preamble(t *task.T) error {
 
 // receive receives more of the client, in the task.
 func (o *opening) receive(t *task.T) error {
-	lease, err := task.Await(t, in(o.conn.sockets[client].RecvLease(), &o.recv))
+	lease, err := task.Await(t, withState(o.conn.sockets[client].RecvLease(), &o.recv))
 	if err != nil {
-		return goneOr(err)
+		return clientError(err)
 	}
-	return o.took(lease)
+	return o.append(lease)
 }
 
-// goneOr is the error of an operation of the client's socket: the client is gone, or the task is stopped.
-func goneOr(err error) error {
+// clientError is the error of an operation of the client's socket: the client is gone, or the task is stopped.
+func clientError(err error) error {
 	if errors.Is(err, sender.ErrStopped) {
 		return err
 	}
-	return &refusal{endOpeningClient, err}
+	return &refusal{reasonOpeningClient, err}
 }
 
-// handshakeFailed is how the opening ends when the handshake with the client has ended with an error.
-func handshakeFailed(err error) error {
+// handshakeRefusal is how the opening ends when the handshake with the client has ended with an error.
+func handshakeRefusal(err error) error {
 	_, refused := errors.AsType[*refusal](err)
 	switch {
 	case err == nil, refused, errors.Is(err, sender.ErrStopped):
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &refusal{endClientTLSTimeout, err}
+		return &refusal{reasonClientTLSTimeout, err}
 	}
-	return &refusal{endClientTLS, err}
+	return &refusal{reasonClientTLS, err}
 }
 
 // Env has the loop, and the stop token of the opening.
@@ -500,30 +500,30 @@ func (k *openingTask) ended(err error) {
 	case err == nil:
 		o.proceed()
 	case errors.Is(err, sender.ErrStopped):
-		c.close(endKilled, bothSides)
+		c.close(reasonKilled, bothSides)
 	default:
 		o.refuse(err)
 	}
 }
 
-// early returns what the client has sent and was not consumed.
-func (c *conn) early() []byte {
+// earlyBytes returns what the client has sent and was not consumed.
+func (c *conn) earlyBytes() []byte {
 	if c.opening == nil {
 		return nil
 	}
 	return c.opening.early
 }
 
-// passedEarly counts the early bytes, which a server has taken, as bytes of the client.
-func (c *conn) passedEarly() {
+// countEarly counts the early bytes, which a server has taken, as bytes of the client.
+func (c *conn) countEarly() {
 	if c.opening != nil {
-		c.passed(client, len(c.opening.early))
+		c.countPassed(client, len(c.opening.early))
 		c.forgetOpening()
 	}
 }
 
-// kept is b as a buffer for another connection, unless it is large.
-func kept[B ~[]byte](b B) B {
+// reusable is b as a buffer for another connection, unless it is large.
+func reusable[B ~[]byte](b B) B {
 	if cap(b) > 4<<10 {
 		return nil
 	}
@@ -537,6 +537,6 @@ func (c *conn) forgetOpening() {
 		return
 	}
 	c.opening = nil
-	*o = opening{bytes: kept(o.bytes)}
+	*o = opening{bytes: reusable(o.bytes)}
 	c.worker().openings.Keep(o)
 }

@@ -77,7 +77,7 @@ func expect(t *testing.T, c net.Conn, want string) {
 }
 
 // expectEnd waits until a connection has ended for a reason.
-func expectEnd(t *testing.T, p *Proxy, why end) {
+func expectEnd(t *testing.T, p *Proxy, why closeReason) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		n := uint64(0)
@@ -85,10 +85,10 @@ func expectEnd(t *testing.T, p *Proxy, why end) {
 			n += c.Count
 			switch {
 			case c.Count == 0:
-			case end(i) == why:
+			case closeReason(i) == why:
 				return
 			default:
-				t.Fatalf("the connection has ended as %v, want %v", end(i), why)
+				t.Fatalf("the connection has ended as %v, want %v", closeReason(i), why)
 			}
 		}
 		if time.Now().After(deadline) {
@@ -155,46 +155,46 @@ func TestEndsOfOpenings(t *testing.T) {
 		name   string
 		set    func(*plan.Listener)
 		client func(t *testing.T, c *net.TCPConn)
-		want   end
+		want   closeReason
 	}{
 		{"timeout", func(l *plan.Listener) { trusting(l); l.InspectTimeout = 20 * time.Millisecond }, expectResetOf,
-			endOpeningTimeout},
+			reasonOpeningTimeout},
 		{"timeout of a ClientHello", func(l *plan.Listener) { sni(l); l.InspectTimeout = 20 * time.Millisecond },
-			sends("\x16\x03\x01\x01", expectResetOf), endOpeningTimeout},
+			sends("\x16\x03\x01\x01", expectResetOf), reasonOpeningTimeout},
 		{"untrusted", func(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") },
-			expectResetOf, endUntrusted},
-		{"no header", trusting, sends("GET / HTTP/1.1\r\n", expectResetOf), endBadHeader},
-		{"long header", trusting, sends("\r\n\r\n\x00\r\nQUIT\n\x21\x11\xff\xff", expectResetOf), endBadHeader},
+			expectResetOf, reasonUntrusted},
+		{"no header", trusting, sends("GET / HTTP/1.1\r\n", expectResetOf), reasonBadHeader},
+		{"long header", trusting, sends("\r\n\r\n\x00\r\nQUIT\n\x21\x11\xff\xff", expectResetOf), reasonBadHeader},
 		{"denied", func(l *plan.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") },
-			sends(told1, expectResetOf), endDenied},
+			sends(told1, expectResetOf), reasonDenied},
 		{"not allowed", func(l *plan.Listener) { trusting(l); l.Allow = prefixes("127.0.0.0/8") },
-			sends(told1, expectResetOf), endDenied},
+			sends(told1, expectResetOf), reasonDenied},
 		{"EOF", trusting, sends("PROXY", halfCloses),
-			endOpeningClient},
-		{"reset", trusting, sends("PROXY", resets), endOpeningClient},
+			reasonOpeningClient},
+		{"reset", trusting, sends("PROXY", resets), reasonOpeningClient},
 		{"EOF in a ClientHello", sni, sends("\x16\x03", halfCloses),
-			endOpeningClient},
-		{"no ClientHello", sni, sends("SSH-2.0-x\r\n", expectResetOf), endBadHello},
-		{"no route", sni, sends(string(hello(t, "b.test")), expectResetOf), endNoRoute},
+			reasonOpeningClient},
+		{"no ClientHello", sni, sends("SSH-2.0-x\r\n", expectResetOf), reasonBadHello},
+		{"no route", sni, sends(string(hello(t, "b.test")), expectResetOf), reasonNoRoute},
 		{"no route without a ClientHello", func(l *plan.Listener) {
 			l.Backend, l.Routes = "", []config.Route{{Sources: prefixes("192.0.2.0/24"), Backend: "b"}}
-		}, expectResetOf, endNoRoute},
-		{"no TLS", secure, sends("GET / HTTP/1.1\r\n\r\n", drained), endClientTLS},
+		}, expectResetOf, reasonNoRoute},
+		{"no TLS", secure, sends("GET / HTTP/1.1\r\n\r\n", drained), reasonClientTLS},
 		{"EOF in a handshake", secure, sends("\x16\x03\x01", halfClosesAndReads),
-			endClientTLS},
-		{"EOF before a handshake", secure, halfClosesAndReads, endOpeningClient},
-		{"reset before a handshake", secure, resets, endOpeningClient},
+			reasonClientTLS},
+		{"EOF before a handshake", secure, halfClosesAndReads, reasonOpeningClient},
+		{"reset before a handshake", secure, resets, reasonOpeningClient},
 		{"EOF behind a header, before a handshake", func(l *plan.Listener) { secure(l); trusting(l) },
-			sends(told1, halfClosesAndReads), endOpeningClient},
-		{"timeout before a handshake", secure, drained, endClientTLSTimeout},
-		{"timeout of a handshake", secure, sends("\x16\x03\x01", drained), endClientTLSTimeout},
+			sends(told1, halfClosesAndReads), reasonOpeningClient},
+		{"timeout before a handshake", secure, drained, reasonClientTLSTimeout},
+		{"timeout of a handshake", secure, sends("\x16\x03\x01", drained), reasonClientTLSTimeout},
 		{"bad preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp" },
-			sends("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n", drained), endBadPreamble},
+			sends("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n", drained), reasonBadPreamble},
 		{"EOF in a preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp" },
-			halfClosesAndReads, endOpeningClient},
+			halfClosesAndReads, reasonOpeningClient},
 		{"timeout of a preamble",
 			func(l *plan.Listener) { sni(l); l.StartTLS, l.InspectTimeout = "smtp", 20*time.Millisecond },
-			drained, endOpeningTimeout},
+			drained, reasonOpeningTimeout},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
@@ -272,7 +272,7 @@ func TestOpeningIsAConnection(t *testing.T) {
 			t.Errorf("%d connections were closed, %v", n, err)
 		}
 		expectReset(t, c)
-		expectEnd(t, p, endAdmin)
+		expectEnd(t, p, reasonAdmin)
 	})
 }
 
@@ -352,7 +352,7 @@ func TestEarlyBytesAreNotLost(t *testing.T) {
 			t.Errorf("got %d bytes, %v; want %d", len(got), err, len(want))
 		}
 		s.Close()
-		expectEnd(t, p, endNormal)
+		expectEnd(t, p, reasonNormal)
 		if n := p.Stats().Listeners[0].ReceivedBytes; n != uint64(len(want)) {
 			t.Errorf("%d bytes are counted, want %d", n, len(want))
 		}
@@ -370,7 +370,7 @@ func TestResetBehindAHeader(t *testing.T) {
 		expect(t, s, "hello")
 		resetConn(c)
 		expectReset(t, s)
-		expectEnd(t, p, endClientReset)
+		expectEnd(t, p, reasonClientReset)
 	})
 }
 
@@ -414,7 +414,7 @@ func TestPROXYHeaderWithoutAddressIsNoWayAround(t *testing.T) {
 				write(t, c, header+"hello")
 				expectReset(t, c)
 			}
-			expectEnd(t, p, endDenied)
+			expectEnd(t, p, reasonDenied)
 		}
 	})
 }
@@ -475,6 +475,6 @@ func TestOptionalPROXYHeader(t *testing.T) {
 			l.InspectTimeout = 50 * time.Millisecond
 		}, nil, ln)
 		expectReset(t, dialProxy(t, silent))
-		expectEnd(t, silent, endOpeningTimeout)
+		expectEnd(t, silent, reasonOpeningTimeout)
 	})
 }

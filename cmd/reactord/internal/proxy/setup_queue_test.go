@@ -55,11 +55,11 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 // queued is how many connections wait in the queue of the backend.
 func queued(p *Proxy) int64 {
 	b := p.table.Load().backends["b"]
-	return p.queueOf(b).length.Load()
+	return p.sharedBackend(b).queued.Load()
 }
 
 // endedBy is how many connections have ended in a way.
-func endedBy(p *Proxy, e end) uint64 { return p.Stats().Listeners[0].Ended[e].Count }
+func endedBy(p *Proxy, e closeReason) uint64 { return p.Stats().Listeners[0].Ended[e].Count }
 
 // Connections that find no room at the backend, or at its server, wait in order.
 func TestQueueIsInOrder(t *testing.T) {
@@ -85,7 +85,7 @@ func TestQueueIsInOrder(t *testing.T) {
 					c.Close()
 					s.Close()
 				}
-				waitFor(t, "all have ended", func() bool { return endedBy(p, endNormal) == clients })
+				waitFor(t, "all have ended", func() bool { return endedBy(p, reasonNormal) == clients })
 			})
 		})
 	}
@@ -162,12 +162,12 @@ func TestQueueIsBounded(t *testing.T) {
 		waits := dialAs(t, p, 1)
 		waitFor(t, "the connection is in the queue", func() bool { return queued(p) == 1 })
 		expectRefusal(t, p)
-		waitFor(t, "the end is counted", func() bool { return endedBy(p, endQueueFull) == 1 })
+		waitFor(t, "the end is counted", func() bool { return endedBy(p, reasonQueueFull) == 1 })
 		expectReset(t, waits)
 		if took := time.Since(began); took < limit {
 			t.Errorf("reset after %v", took)
 		}
-		waitFor(t, "the end is counted", func() bool { return endedBy(p, endQueueTimeout) == 1 })
+		waitFor(t, "the end is counted", func() bool { return endedBy(p, reasonQueueTimeout) == 1 })
 	})
 }
 
@@ -188,7 +188,7 @@ func TestClientLeavesTheQueue(t *testing.T) {
 		_ = leaves.SetLinger(0)
 		leaves.Close()
 		waitFor(t, "the place is free", func() bool { return queued(p) == 1 })
-		waitFor(t, "the end is counted", func() bool { return endedBy(p, endQueueClientReset) == 1 })
+		waitFor(t, "the end is counted", func() bool { return endedBy(p, reasonQueueClientReset) == 1 })
 		first.Close()
 		served.Close()
 		s := expectName(t, ln, 2)
@@ -223,8 +223,8 @@ func TestQueueEndsWithTheProxy(t *testing.T) {
 // A scrape reads the queues without the lock that a loop may wait for.
 func TestStatsTakeNoLockOfQueues(t *testing.T) {
 	p := startOn(t, newRing(t, reactor.Epoll), reactor.BufferConfig{}, Backend{}, listen(t))
-	p.queues.mu.Lock()
-	defer p.queues.mu.Unlock()
+	p.backends.mu.Lock()
+	defer p.backends.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -19,25 +19,25 @@ import (
 // router chooses the routes of a listener's connections: the first one that matches. It does not change, and all loops
 // share it. To find a route takes a look into a map for each label of the SNI, not one at each route.
 type router struct {
-	routes   []route
-	exact    map[string][]int // by SNI: the routes that name it, in order
-	below    map[string][]int // by NAME of "*.NAME"
-	any      []int            // routes without SNI
-	fallback *upstream.Backend
-	hello    bool // a route needs the ClientHello
-	decides  bool // whether TLS ends here, and how, depends on the route
-	raw      bool // a route takes clients that speak no TLS
+	routes     []route
+	exact      map[string][]int // by SNI: the routes that name it, in order
+	wildcard   map[string][]int // by NAME of "*.NAME"
+	any        []int            // routes without SNI
+	fallback   *upstream.Backend
+	needsHello bool // a route needs the ClientHello
+	decidesTLS bool // whether TLS ends here, and how, depends on the route
+	takesRaw   bool // a route takes clients that speak no TLS
 }
 
 type route struct {
 	name                  string
-	to                    targets
+	targets               targets
 	alpn                  []string
 	sources, destinations *netset.Set // nil: all
 	ports                 []int       // of destinations; empty: all
-	speaks                transports
-	allow, deny           *netset.Set // nil: none are written
-	ends                  *ending     // of TLS; nil: it does not end here
+	transports            transports
+	allow, deny           *netset.Set     // nil: none are written
+	termination           *tlsTermination // of TLS; nil: it does not end here
 	limits                routeLimits
 }
 
@@ -53,8 +53,8 @@ const (
 type routeLimits struct{ idle, lifetime time.Duration }
 
 // newRouter makes the router of a listener, whose own TLS ends is. before are its endings until now.
-func newRouter(l *plan.Listener, next *table, ends *ending, before endings) (*router, error) {
-	r := &router{exact: map[string][]int{}, below: map[string][]int{}}
+func newRouter(l *plan.Listener, next *table, ends *tlsTermination, before tlsTerminations) (*router, error) {
+	r := &router{exact: map[string][]int{}, wildcard: map[string][]int{}}
 	if l.Backend != "" {
 		if r.fallback = next.backends[l.Backend]; r.fallback == nil {
 			return nil, fmt.Errorf("there is no backend %q", l.Backend)
@@ -69,17 +69,17 @@ func newRouter(l *plan.Listener, next *table, ends *ending, before endings) (*ro
 		made := newRoute(c, to)
 		switch own := routeKeys(l, i); {
 		case own != nil:
-			made.ends = next.terminates(own, &c.TLS, before)
-			r.decides = true
+			made.termination = next.termination(own, &c.TLS, before)
+			r.decidesTLS = true
 		case c.Passthrough:
-			r.decides = r.decides || ends != nil
-		case made.speaks != speaksRaw:
-			made.ends = ends
+			r.decidesTLS = r.decidesTLS || ends != nil
+		case made.transports != speaksRaw:
+			made.termination = ends
 		}
 		r.add(c, made)
 	}
-	r.decides = r.decides || r.raw && ends != nil
-	r.hello = r.hello || r.decides
+	r.decidesTLS = r.decidesTLS || r.takesRaw && ends != nil
+	r.needsHello = r.needsHello || r.decidesTLS
 	return r, nil
 }
 
@@ -93,8 +93,8 @@ func routeKeys(l *plan.Listener, index int) *certs.Server {
 
 func newRoute(c *config.Route, to targets) route {
 	made := route{
-		name: c.Name, to: to, alpn: c.ALPN, sources: networks(c.Sources), destinations: networks(c.Destinations),
-		ports: c.DestinationPorts, speaks: speaksTLS, allow: networks(c.Allow), deny: networks(c.Deny),
+		name: c.Name, targets: to, alpn: c.ALPN, sources: networks(c.Sources), destinations: networks(c.Destinations),
+		ports: c.DestinationPorts, transports: speaksTLS, allow: networks(c.Allow), deny: networks(c.Deny),
 		limits: routeLimits{c.IdleTimeout, c.Lifetime},
 	}
 	if made.name == "" {
@@ -102,9 +102,9 @@ func newRoute(c *config.Route, to targets) route {
 	}
 	switch c.Transport {
 	case "raw":
-		made.speaks = speaksRaw
+		made.transports = speaksRaw
 	case "any":
-		made.speaks = speaksTLS | speaksRaw
+		made.transports = speaksTLS | speaksRaw
 	}
 	return made
 }
@@ -112,14 +112,14 @@ func newRoute(c *config.Route, to targets) route {
 func (r *router) add(c *config.Route, made route) {
 	index := len(r.routes)
 	r.routes = append(r.routes, made)
-	r.hello = r.hello || len(c.SNI)+len(c.ALPN) != 0 || c.Transport == "tls" || c.Transport == "raw"
-	r.raw = r.raw || made.speaks&speaksRaw != 0
+	r.needsHello = r.needsHello || len(c.SNI)+len(c.ALPN) != 0 || c.Transport == "tls" || c.Transport == "raw"
+	r.takesRaw = r.takesRaw || made.transports&speaksRaw != 0
 	if len(c.SNI) == 0 {
 		r.any = append(r.any, index)
 	}
 	for _, sni := range c.SNI {
-		if name, wild := strings.CutPrefix(lowered(sni), "*."); wild {
-			r.below[name] = append(r.below[name], index)
+		if name, wild := strings.CutPrefix(normalizedName(sni), "*."); wild {
+			r.wildcard[name] = append(r.wildcard[name], index)
 		} else {
 			r.exact[name] = append(r.exact[name], index)
 		}
@@ -127,7 +127,7 @@ func (r *router) add(c *config.Route, made route) {
 }
 
 // route is the route of what was asked; nil: there is none.
-func (r *router) route(a *asked) *route {
+func (r *router) route(a *routeRequest) *route {
 	if len(r.routes) == 0 {
 		return nil
 	}
@@ -138,16 +138,16 @@ func (r *router) route(a *asked) *route {
 	return &r.routes[i]
 }
 
-// limited reports whether some clients may not take the route. To learn the address of a client is a system call.
-func (r *route) limited() bool { return r.allow != nil || r.deny != nil }
+// restricted reports whether some clients may not take the route. To learn the address of a client is a system call.
+func (r *route) restricted() bool { return r.allow != nil || r.deny != nil }
 
 // allowed reports whether clients of an address may take the route.
 func (r *route) allowed(ip netip.Addr) bool {
 	return (r.allow == nil || r.allow.Contains(ip)) && (r.deny == nil || !r.deny.Contains(ip))
 }
 
-// nameOf returns the route's name, or "" for none.
-func (r *route) nameOf() string {
+// nameOrEmpty returns the route's name, or "" for none.
+func (r *route) nameOrEmpty() string {
 	if r == nil {
 		return ""
 	}
@@ -155,25 +155,25 @@ func (r *route) nameOf() string {
 }
 
 // find is the index of the first route that matches; the number of routes: none does.
-func (r *router) find(a *asked) int {
+func (r *router) find(a *routeRequest) int {
 	first := r.first(r.any, a, len(r.routes))
-	if a.c == nil || a.c.known == nil || a.c.known.SNI == "" {
+	sni := a.identity().SNI
+	if sni == "" {
 		return first
 	}
-	sni := a.c.known.SNI
 	first = r.first(r.exact[sni], a, first)
 	for {
 		_, parent, more := strings.Cut(sni, ".")
 		if !more {
 			return first
 		}
-		first = r.first(r.below[parent], a, first)
+		first = r.first(r.wildcard[parent], a, first)
 		sni = parent
 	}
 }
 
 // first is the first of these routes that matches, if it is before another one.
-func (r *router) first(routes []int, a *asked, before int) int {
+func (r *router) first(routes []int, a *routeRequest, before int) int {
 	for _, i := range routes {
 		if i >= before {
 			break
@@ -186,48 +186,56 @@ func (r *router) first(routes []int, a *asked, before int) int {
 }
 
 // matches reports whether all conditions hold but that of the SNI.
-func (r *route) matches(a *asked) bool {
-	if a.speaks != 0 && a.speaks&r.speaks == 0 {
+func (r *route) matches(a *routeRequest) bool {
+	if a.speaks != 0 && a.speaks&r.transports == 0 {
 		return false
 	}
-	if len(r.alpn) != 0 && (a.c == nil || a.c.known == nil || !slices.ContainsFunc(a.c.known.Offered, r.offers)) {
+	if len(r.alpn) != 0 && !slices.ContainsFunc(a.identity().Offered, r.offers) {
 		return false
 	}
-	return (r.sources == nil || r.sources.Contains(a.from().Addr())) &&
-		(r.destinations == nil || r.destinations.Contains(a.to().Addr())) &&
-		(len(r.ports) == 0 || slices.Contains(r.ports, int(a.to().Port())))
+	return (r.sources == nil || r.sources.Contains(a.sourceAddr().Addr())) &&
+		(r.destinations == nil || r.destinations.Contains(a.destinationAddr().Addr())) &&
+		(len(r.ports) == 0 || slices.Contains(r.ports, int(a.destinationAddr().Port())))
 }
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
 
-// asked is a connection whose route is looked for. The kernel is asked for an address once, and only if a route needs
-// it.
-type asked struct {
-	c                   *conn      // nil: a UDP session, whose addresses are known
+// routeRequest is a connection whose route is looked for. The kernel is asked for an address once, and only if a route
+// needs it.
+type routeRequest struct {
+	conn                *conn      // nil: a UDP session, whose addresses are known
 	speaks              transports // 0: it is not known
 	source, destination netip.AddrPort
-	by                  *route // of a UDP session
+	route               *route // of a UDP session
 }
 
-func (a *asked) from() netip.AddrPort {
+// identity returns what is known of the client, which may be nothing.
+func (a *routeRequest) identity() *identity {
+	if a.conn == nil || a.conn.identity == nil {
+		return &noIdentity
+	}
+	return a.conn.identity
+}
+
+func (a *routeRequest) sourceAddr() netip.AddrPort {
 	if !a.source.IsValid() {
-		a.source = a.c.clientAddr()
+		a.source = a.conn.clientAddr()
 	}
 	return a.source
 }
 
-func (a *asked) to() netip.AddrPort {
+func (a *routeRequest) destinationAddr() netip.AddrPort {
 	if !a.destination.IsValid() {
-		a.destination = a.c.destination()
+		a.destination = a.conn.destination()
 	}
 	return a.destination
 }
 
-// header reports whether connections begin with a PROXY header.
-func (s *settings) header() bool { return s.trusted != nil }
+// expectsHeader reports whether connections begin with a PROXY header.
+func (s *settings) expectsHeader() bool { return s.trusted != nil }
 
-// asks reports whether clients ask for TLS in another protocol.
-func (s *settings) asks() bool { return s.StartTLS != "none" }
+// hasPreamble reports whether clients ask for TLS in another protocol.
+func (s *settings) hasPreamble() bool { return s.StartTLS != "none" }
 
 // targets are the backends of a route that have a weight.
 type targets []target

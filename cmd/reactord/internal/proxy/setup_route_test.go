@@ -45,19 +45,19 @@ func TestFirstRouteThatMatches(t *testing.T) {
 		{source: "198.51.100.7", want: "from"},
 		{},
 	} {
-		c := &conn{known: &identity{
+		c := &conn{identity: &identity{
 			Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.0.0.2:1"), SNI: test.sni,
 		}}
 		if test.source != "" {
-			c.known.Source = netip.AddrPortFrom(netip.MustParseAddr(test.source), 1)
+			c.identity.Source = netip.AddrPortFrom(netip.MustParseAddr(test.source), 1)
 		}
 		if test.destination != "" {
-			c.known.Destination = netip.AddrPortFrom(netip.MustParseAddr(test.destination), 1)
+			c.identity.Destination = netip.AddrPortFrom(netip.MustParseAddr(test.destination), 1)
 		}
 		if test.alpn != "" {
-			c.known.Offered = []string{"z", test.alpn}
+			c.identity.Offered = []string{"z", test.alpn}
 		}
-		a := &asked{c: c}
+		a := &routeRequest{conn: c}
 		got := ""
 		if i := r.find(a); i < len(r.routes) {
 			got = r.routes[i].name

@@ -267,9 +267,9 @@ func (s shared) Put(_ string, c *tls.ClientSessionState)    { s.ClientSessionCac
 // A client that speaks no TLS is reset where it ends, and where no route takes it.
 func TestRouteEndsTLSOfAClientWithoutIt(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		for why, routes := range map[end][]config.Route{
-			endBadHello: {{Transport: "any", Backend: "b"}},
-			endNoRoute: {
+		for why, routes := range map[closeReason][]config.Route{
+			reasonBadHello: {{Transport: "any", Backend: "b"}},
+			reasonNoRoute: {
 				{Transport: "raw", Sources: prefixes("192.0.2.0/24"), Backend: "b"},
 				{SNI: []string{"a.test"}, Backend: "b"},
 			},
@@ -278,7 +278,7 @@ func TestRouteEndsTLSOfAClientWithoutIt(t *testing.T) {
 			m.run(func(l *plan.Listener) {
 				l.Routes = routes
 				l.Routes[0].TLS = m.certificate("a.test")
-				if why == endNoRoute {
+				if why == reasonNoRoute {
 					l.Routes[0].TLS, l.Backend = config.ServerTLS{}, "b"
 				}
 			})

@@ -103,7 +103,7 @@ func TestRouteToSeveralBackends(t *testing.T) {
 		}
 		p, _, _ = routed(t, ring, config.Route{Backends: weights(0, 0)})
 		expectRefusal(t, p)
-		expectEnd(t, p, endNoRoute)
+		expectEnd(t, p, reasonNoRoute)
 	})
 }
 
@@ -119,17 +119,17 @@ func TestRouteByPortAndItsClients(t *testing.T) {
 			defer denied.Close()
 			expectReset(t, denied.(*net.TCPConn))
 		}
-		waitFor(t, "the client is denied", func() bool { return endedBy(p, endDenied) == 1 })
+		waitFor(t, "the client is denied", func() bool { return endedBy(p, reasonDenied) == 1 })
 
 		p, _, _ = routed(t, ring, config.Route{Allow: prefixes("192.0.2.0/24"), Backend: "b"})
 		expectRefusal(t, p)
 		p, _, _ = routed(t, ring, config.Route{DestinationPorts: []int{1}, Backend: "b"})
 		expectRefusal(t, p)
-		expectEnd(t, p, endNoRoute)
+		expectEnd(t, p, reasonNoRoute)
 	})
 	r := route{ports: []int{80, 443}}
 	for port, want := range map[uint16]bool{80: true, 443: true, 8080: false} {
-		a := &asked{destination: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), port)}
+		a := &routeRequest{destination: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), port)}
 		if r.matches(a) != want {
 			t.Errorf("port %d: %t", port, !want)
 		}
@@ -139,9 +139,9 @@ func TestRouteByPortAndItsClients(t *testing.T) {
 // The timeouts of a route hold for its connections, and not for others of the backend.
 func TestRouteTimeouts(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		for why, r := range map[end]config.Route{
-			endIdle:     {IdleTimeout: 50 * time.Millisecond, Backend: "b", Sources: prefixes("127.0.0.2/32")},
-			endLifetime: {Lifetime: 50 * time.Millisecond, Backend: "b", Sources: prefixes("127.0.0.2/32")},
+		for why, r := range map[closeReason]config.Route{
+			reasonIdle:     {IdleTimeout: 50 * time.Millisecond, Backend: "b", Sources: prefixes("127.0.0.2/32")},
+			reasonLifetime: {Lifetime: 50 * time.Millisecond, Backend: "b", Sources: prefixes("127.0.0.2/32")},
 		} {
 			ln := listen(t)
 			p := startAs(t, ring, func(l *plan.Listener) { l.Routes = []config.Route{r} }, nil, ln)
@@ -183,9 +183,9 @@ func TestUDPRoutes(t *testing.T) {
 		if n['b'] < 20 || n['o'] < 20 {
 			t.Errorf("answers by %v", n)
 		}
-		for why, r := range map[end]config.Route{
-			endNoRoute: {Backends: weights(0, 0)}, endDenied: {Backend: "b", Deny: prefixes("127.0.0.0/8")},
-			endLifetime: {Backend: "b", Lifetime: 50 * time.Millisecond},
+		for why, r := range map[closeReason]config.Route{
+			reasonNoRoute: {Backends: weights(0, 0)}, reasonDenied: {Backend: "b", Deny: prefixes("127.0.0.0/8")},
+			reasonLifetime: {Backend: "b", Lifetime: 50 * time.Millisecond},
 		} {
 			p := with(r)
 			c := dialUDP(t, p.Addrs()[0])

@@ -24,7 +24,7 @@ import (
 // say something else at any byte. What follows a prelude arrives, and nothing of the proxy is left.
 func TestSimulationOfOpenings(t *testing.T) {
 	first := hello(t, "a.test")
-	var saw [endCount]uint64
+	var saw [closeReasonCount]uint64
 	var trace io.Writer
 	if *simTrace {
 		trace = os.Stdout
@@ -43,9 +43,9 @@ func TestSimulationOfOpenings(t *testing.T) {
 			saw[i] += c.Count
 		}
 	}
-	for _, why := range []end{
-		endNormal, endOpeningClient, endOpeningTimeout, endBadHeader, endBadPreamble, endBadHello, endNoRoute, endServerTLS,
-		endServerTLSTimeout, endNoServer, endKilled, endAdmin,
+	for _, why := range []closeReason{
+		reasonNormal, reasonOpeningClient, reasonOpeningTimeout, reasonBadHeader, reasonBadPreamble, reasonBadHello,
+		reasonNoRoute, reasonServerTLS, reasonServerTLSTimeout, reasonNoServer, reasonKilled, reasonAdmin,
 	} {
 		if t.Logf("%v: %d", why, saw[why]); saw[why] == 0 && seeds >= 300 {
 			t.Errorf("no connection has ended as %v", why)

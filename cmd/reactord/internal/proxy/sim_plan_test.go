@@ -140,7 +140,7 @@ func (s *planSimulation) plan(t *simring.Thread) {
 			s.discarded++
 		default:
 			c.commit()
-			t.Until(func() bool { return c.left.Load() == 0 })
+			t.Until(func() bool { return c.pending.Load() == 0 })
 			s.committed++
 		}
 		s.note()

@@ -302,7 +302,7 @@ func (s *policySimulation) reload(t *simring.Thread, p *plan.Plan) {
 	}
 	s.reloads = append(s.reloads, s.k.Now())
 	c.commit()
-	t.Until(func() bool { return c.left.Load() == 0 })
+	t.Until(func() bool { return c.pending.Load() == 0 })
 	s.saw.plans++
 }
 
@@ -619,10 +619,10 @@ func (s *policySimulation) describe() string {
 
 // refused reports whether the connection has got no server.
 func (l *logLine) refused() bool {
-	for _, e := range []end{
-		endNoServer, endNoneAvailable, endRetryBudget, endQueueFull, endQueueTimeout, endConnectTimeout,
+	for _, e := range []closeReason{
+		reasonNoServer, reasonNoneAvailable, reasonRetryBudget, reasonQueueFull, reasonQueueTimeout, reasonConnectTimeout,
 	} {
-		if l.By == ends[e].By && l.Phase == ends[e].Phase {
+		if l.By == closeReasons[e].By && l.Phase == closeReasons[e].Phase {
 			return true
 		}
 	}

@@ -61,7 +61,7 @@ func TestSimulationOfAQueue(t *testing.T) {
 				if !slices.Equal(served, []byte{0, 1, 2}) {
 					k.Errorf("served %v", served)
 				}
-				if n := endedBy(s.proxy, endQueueTimeout); n != 2 {
+				if n := endedBy(s.proxy, reasonQueueTimeout); n != 2 {
 					k.Errorf("%d connections have waited for too long", n)
 				}
 			}

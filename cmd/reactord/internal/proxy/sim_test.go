@@ -232,7 +232,7 @@ func (s *simulation) closeSome(t *simring.Thread) {
 	}
 	s.proxy.walkAll(connsOf, func(l *intrusive.Links) bool {
 		if rng.IntN(2) == 0 {
-			connOf(l).close(endAdmin, bothSides)
+			connOf(l).close(reasonAdmin, bothSides)
 		}
 		return rng.IntN(8) != 0
 	}, func() { walks-- })
@@ -261,11 +261,11 @@ func (s *simulation) checkCounts() {
 		if len(w.walks) != 0 {
 			s.k.Errorf("%d walks have not ended", len(w.walks))
 		}
-		for _, l := range w.lanes {
-			if n := l.queue.length.Load(); n != 0 || l.line.length != 0 {
+		for _, l := range w.backends {
+			if n := l.shared.queued.Load(); n != 0 || l.queue.length != 0 {
 				s.k.Errorf("%d connections are in the queue", n)
 			}
-			if n := l.backend.Load.N(); n != 0 {
+			if n := l.upstream.Load.N(); n != 0 {
 				s.k.Errorf("%d connections to the backend are counted", n)
 			}
 		}

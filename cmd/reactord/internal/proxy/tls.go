@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// secure is the TLS of a connection: with the client, with the server, or with both.
+// tlsLayer is the TLS of a connection: with the client, with the server, or with both.
 //
 // crypto/tls has no handshake that can be continued, so a handshake is a part of a task: see tls_handshake.go. When it
 // is done, neither a task nor a buffer is left: a Read of crypto/tls that finds too little returns
 // os.ErrDeadlineExceeded, as after SetReadDeadline, and continues the next time. It reads leases, which stay encrypted
 // while the other side takes nothing. What it writes is queued, so nothing waits under its locks: see tls_flow.go.
-type secure struct {
+type tlsLayer struct {
 	conn   *conn
 	sides  [2]tlsSide
 	relays [2]*relay // by direction; nil: no bytes are in flight
@@ -35,29 +35,29 @@ const (
 
 // tlsSide is one side of a secure connection: what crypto/tls has for its net.Conn. All of it is on the loop's thread.
 type tlsSide struct {
-	secure   *secure
-	tls      *tls.Conn  // nil: there is no TLS with this side
-	shake    *handshake // nil: there is none in progress
-	early    []byte     // that came before the handshake began
-	received uint64     // bytes of the socket
-	framing  framing    // of what crypto/tls was given
-	side     uint8
-	state    tlsState
-	more     bool // crypto/tls may have bytes that it was not asked for
-	fin      bool // the socket has reported EOF
-	cut      bool // and crypto/tls was given it
-	flooded  bool // the peer makes us answer, and takes no answer
+	layer     *tlsLayer
+	tls       *tls.Conn  // nil: there is no TLS with this side
+	handshake *handshake // nil: there is none in progress
+	early     []byte     // that came before the handshake began
+	received  uint64     // bytes of the socket
+	framing   framing    // of what crypto/tls was given
+	side      uint8
+	state     tlsState
+	more      bool // crypto/tls may have bytes that it was not asked for
+	fin       bool // the socket has reported EOF
+	cut       bool // and crypto/tls was given it
+	flooded   bool // the peer makes us answer, and takes no answer
 }
 
-// secured is a side of the secure connection, which begins to be one.
-func (c *conn) secured(side int) *tlsSide {
-	if c.secure == nil {
-		c.secure = &secure{conn: c}
-		for i := range c.secure.sides {
-			c.secure.sides[i].secure, c.secure.sides[i].side = c.secure, uint8(i)
+// tlsSide is a side of the secure connection, which begins to be one.
+func (c *conn) tlsSide(side int) *tlsSide {
+	if c.tls == nil {
+		c.tls = &tlsLayer{conn: c}
+		for i := range c.tls.sides {
+			c.tls.sides[i].layer, c.tls.sides[i].side = c.tls, uint8(i)
 		}
 	}
-	return &c.secure.sides[side]
+	return &c.tls.sides[side]
 }
 
 // inward is the direction from the side, outward the one to it.
@@ -66,10 +66,10 @@ func (s *tlsSide) outward() int { return 1 - int(s.side) }
 
 // Read takes what has arrived.
 func (s *tlsSide) Read(p []byte) (int, error) {
-	r := s.secure.relays[s.inward()]
+	r := s.layer.relays[s.inward()]
 	switch {
-	case s.shake != nil:
-		return s.shake.read(p)
+	case s.handshake != nil:
+		return s.handshake.read(p)
 	case len(s.early) != 0:
 		n := copy(p, s.early)
 		s.framing.took(p[:n])
@@ -88,17 +88,17 @@ func (s *tlsSide) Read(p []byte) (int, error) {
 
 // Write queues what is to be sent. It never waits: crypto/tls holds a lock meanwhile, and a Read may write.
 func (s *tlsSide) Write(p []byte) (int, error) {
-	c := s.secure.conn
+	c := s.layer.conn
 	switch {
-	case s.shake != nil:
-		s.shake.out = append(s.shake.out, p...)
+	case s.handshake != nil:
+		s.handshake.out = append(s.handshake.out, p...)
 		return len(p), nil
 	case c.phase == phaseClosed || s.flooded:
 		return 0, net.ErrClosed
 	case c.pipes[s.outward()].state.ended(): // an answer, behind our EOF
 		return len(p), nil
 	}
-	r := s.secure.relay(s.outward())
+	r := s.layer.relay(s.outward())
 	if r.unsent > r.limit+floodLimit {
 		s.flooded = true
 		return 0, net.ErrClosed

@@ -35,9 +35,9 @@ func (c *conn) flowSecure() {
 	}
 	c.restartIdleTimer()
 	for from := range c.pipes { // what came with the last bytes of a handshake
-		if c.secure.sides[from].more && c.phase == phaseFlowing {
-			c.secure.relay(from)
-			c.secure.advance(from)
+		if c.tls.sides[from].more && c.phase == phaseFlowing {
+			c.tls.relay(from)
+			c.tls.advance(from)
 		}
 	}
 }
@@ -55,7 +55,7 @@ type securePipe pipe
 // SetNext takes what was received.
 func (p *securePipe) SetNext(lease reactor.Lease) {
 	c := p.conn
-	s := &c.secure.sides[p.from]
+	s := &c.tls.sides[p.from]
 	s.received += uint64(lease.Len())
 	c.touch()
 	if (*pipe)(p).regime() == regimeDrain {
@@ -66,15 +66,15 @@ func (p *securePipe) SetNext(lease reactor.Lease) {
 		(*pipe)(p).moved(lease.Len())
 	}
 	s.more = true
-	r := c.secure.relay(int(p.from))
+	r := c.tls.relay(int(p.from))
 	r.in = append(r.in, lease)
-	c.secure.advance(int(p.from))
+	c.tls.advance(int(p.from))
 }
 
 // SetValue is called when the receive reports EOF, which may be a reset.
 func (p *securePipe) SetValue(struct{}) {
 	c := p.conn
-	s := &c.secure.sides[p.from]
+	s := &c.tls.sides[p.from]
 	switch plain := (*pipe)(p); {
 	case c.phase != phaseFlowing:
 	case plain.eofIsReset():
@@ -85,8 +85,8 @@ func (p *securePipe) SetValue(struct{}) {
 			return
 		}
 		s.fin, s.more = true, true
-		c.secure.relay(int(p.from))
-		c.secure.advance(int(p.from))
+		c.tls.relay(int(p.from))
+		c.tls.advance(int(p.from))
 	}
 }
 
@@ -102,50 +102,50 @@ func (p *securePipe) Env() sender.Env { return sender.EmptyEnv{} }
 // relay is the bytes of a direction that are in flight, and the operation that sends them. While nothing is calling
 // crypto/tls, there is a relay exactly while a send is in flight.
 type relay struct {
-	secure  *secure
-	from    uint8
-	in      []reactor.Lease // received; not all of their bytes were taken yet
-	head    int             // bytes of the first one that were taken
-	credits int             // of leases that were taken
-	out     [][]byte        // what is to be sent
-	unsent  int             // bytes of out
-	limit   int             // of unsent; then nothing more is taken from in
-	send    reactor.SendvOp
-	sending int // buffers of out that are being sent, from the first on; 0: there is no send in flight
-	bytes   int // in those
-	granted int // credits to grant when they were sent
-	alone   bool
+	layer      *tlsLayer
+	from       uint8
+	in         []reactor.Lease // received; not all of their bytes were taken yet
+	head       int             // bytes of the first one that were taken
+	credits    int             // of leases that were taken
+	out        [][]byte        // what is to be sent
+	unsent     int             // bytes of out
+	limit      int             // of unsent; then nothing more is taken from in
+	send       reactor.SendvOp
+	sending    int // buffers of out that are being sent, from the first on; 0: there is no send in flight
+	bytes      int // in those
+	granted    int // credits to grant when they were sent
+	onlyNotify bool
 }
 
 // relay is that of a direction; it makes one if there is none.
-func (s *secure) relay(from int) *relay {
+func (s *tlsLayer) relay(from int) *relay {
 	r := s.relays[from]
 	if r == nil {
 		w := s.conn.worker()
 		r = w.relays.Get()
-		r.secure, r.from = s, uint8(from)
-		r.limit = min(int(s.conn.settings.Buffer), maxRelay)
+		r.layer, r.from = s, uint8(from)
+		r.limit = min(int(s.conn.config.Buffer), maxRelay)
 		s.relays[from] = r
 		r.pipe().target().Sendv(nil).Connect(&r.send, r)
 	}
 	return r
 }
 
-func (r *relay) pipe() *pipe { return &r.secure.conn.pipes[r.from] }
+func (r *relay) pipe() *pipe { return &r.layer.conn.pipes[r.from] }
 
 // source and target are the sides of the direction.
-func (r *relay) source() *tlsSide { return &r.secure.sides[r.from] }
-func (r *relay) target() *tlsSide { return &r.secure.sides[1-r.from] }
+func (r *relay) source() *tlsSide { return &r.layer.sides[r.from] }
+func (r *relay) target() *tlsSide { return &r.layer.sides[1-r.from] }
 
 // pull takes bytes of the first lease.
 func (r *relay) pull(p []byte) int {
 	n := copy(p, r.in[0].Bytes()[r.head:])
-	r.took(n)
+	r.consume(n)
 	return n
 }
 
-// took notes that bytes of the first lease were taken.
-func (r *relay) took(n int) {
+// consume notes that bytes of the first lease were taken.
+func (r *relay) consume(n int) {
 	lease := r.in[0]
 	if r.head += n; r.head == lease.Len() {
 		r.head = 0
@@ -170,7 +170,7 @@ func (r *relay) room() []byte {
 	if last := len(r.out) - 1; last >= r.sending && cap(r.out[last])-len(r.out[last]) >= minRoom {
 		return r.out[last]
 	}
-	b := r.secure.conn.worker().tlsRecords.get()[:0]
+	b := r.layer.conn.worker().tlsRecords.get()[:0]
 	r.out = append(r.out, b)
 	return b
 }
@@ -182,7 +182,7 @@ func (r *relay) filled(b []byte) {
 }
 
 // advance carries on a direction, and whatever crypto/tls has made of it: answers go the other way.
-func (s *secure) advance(from int) {
+func (s *tlsLayer) advance(from int) {
 	s.relays[from].take()
 	for i := range s.relays { // a reset may have ended them meanwhile
 		if d := (from + i) & 1; s.relays[d] != nil {
@@ -193,7 +193,7 @@ func (s *secure) advance(from int) {
 
 // take moves bytes through crypto/tls, until there are none or enough wait to be sent.
 func (r *relay) take() {
-	c := r.secure.conn
+	c := r.layer.conn
 	for r.unsent < r.limit && c.phase != phaseClosed && r.pipe().state == pipeOpen && r.step() {
 	}
 }
@@ -208,7 +208,7 @@ func (r *relay) step() bool {
 		b := r.in[0].Bytes()[r.head:]
 		b = b[:min(len(b), maxRecord)]
 		ok := dst.encrypt(b)
-		r.took(len(b))
+		r.consume(len(b))
 		return ok
 	case src.fin:
 		r.pipe().state = pipeEOF
@@ -228,7 +228,7 @@ func (r *relay) decrypt() bool {
 		r.filled(b[:len(b)+n])
 		r.trim()
 	} else {
-		b = r.secure.conn.worker().plain()
+		b = r.layer.conn.worker().plainBuffer()
 		n, err = src.tls.Read(b)
 	}
 	if n > 0 {
@@ -244,21 +244,21 @@ func (r *relay) decrypt() bool {
 	case err == nil:
 		return true
 	case errors.Is(err, os.ErrDeadlineExceeded):
-	case err == io.EOF && (!src.cut || r.late()): //nolint:errorlint // as Read returns it
+	case err == io.EOF && (!src.cut || r.clientEndsLast()): //nolint:errorlint // as Read returns it
 		r.pipe().state = pipeEOF
 	case src.cut:
-		r.secure.conn.tlsFailed([2]end{endClientCut, endServerCut}[src.side], err)
+		r.layer.conn.failTLS([2]closeReason{reasonClientCut, reasonServerCut}[src.side], err)
 	default:
-		r.secure.conn.tlsFailed([2]end{endClientTLSData, endServerTLSData}[src.side], err)
+		r.layer.conn.failTLS([2]closeReason{reasonClientTLSData, reasonServerTLSData}[src.side], err)
 	}
 	src.more = false
 	return false
 }
 
-// late reports whether the client ends the connection after the server has: such clients often do not say so by
-// close_notify, and no awaited byte can be missing.
-func (r *relay) late() bool {
-	return r.from == client && r.secure.conn.pipes[server].state == pipeHalfClosed
+// clientEndsLast reports whether the client ends the connection after the server has: such clients often do not say so
+// by close_notify, and no awaited byte can be missing.
+func (r *relay) clientEndsLast() bool {
+	return r.from == client && r.layer.conn.pipes[server].state == pipeHalfClosed
 }
 
 // errFlood is the error of a peer that makes us answer and reads nothing.
@@ -267,7 +267,7 @@ var errFlood = errors.New("the peer demands answers, and reads none")
 // trim gives back the last buffer if it is empty.
 func (r *relay) trim() {
 	if last := len(r.out) - 1; last >= 0 && len(r.out[last]) == 0 {
-		r.secure.conn.worker().tlsRecords.put(r.out[last])
+		r.layer.conn.worker().tlsRecords.put(r.out[last])
 		r.out[last] = nil
 		r.out = r.out[:last]
 	}
@@ -276,15 +276,15 @@ func (r *relay) trim() {
 // encrypt queues b for the side, and reports whether it could.
 func (s *tlsSide) encrypt(b []byte) bool {
 	if _, err := s.tls.Write(b); err != nil {
-		s.secure.conn.tlsFailed([2]end{endClientTLSData, endServerTLSData}[s.side], err)
+		s.layer.conn.failTLS([2]closeReason{reasonClientTLSData, reasonServerTLSData}[s.side], err)
 		return false
 	}
 	return true
 }
 
-// tlsFailed is called when a stream cannot be continued, because a peer broke the protocol or has cut the stream off.
+// failTLS is called when a stream cannot be continued, because a peer broke the protocol or has cut the stream off.
 // What was received before is delivered, and the alert, and then both sides are reset.
-func (c *conn) tlsFailed(why end, err error) {
+func (c *conn) failTLS(why closeReason, err error) {
 	if c.phase != phaseFlowing {
 		return
 	}
@@ -299,7 +299,7 @@ func (c *conn) tlsFailed(why end, err error) {
 
 // settle has what is queued sent, or ends the relay if there is nothing.
 func (r *relay) settle() {
-	c, p := r.secure.conn, r.pipe()
+	c, p := r.layer.conn, r.pipe()
 	switch {
 	case r.sending != 0:
 	case c.phase == phaseClosed:
@@ -307,8 +307,8 @@ func (r *relay) settle() {
 	case len(r.out) != 0:
 		r.flush()
 	case p.state == pipeEOF && c.phase == phaseFlowing && r.target().state == tlsOpen:
-		r.target().notify()
-		r.alone = true
+		r.target().closeNotify()
+		r.onlyNotify = true
 		r.settle()
 	default:
 		credits := r.credits
@@ -323,8 +323,8 @@ func (r *relay) settle() {
 	}
 }
 
-// notify queues close_notify.
-func (s *tlsSide) notify() {
+// closeNotify queues close_notify.
+func (s *tlsSide) closeNotify() {
 	_ = s.tls.CloseWrite() // fails if crypto/tls has failed before
 	s.state = tlsNotified
 }
@@ -343,7 +343,7 @@ func (r *relay) flush() {
 
 // SetValue is called when the bytes were sent. Fewer were sent if the connection or the loop is stopping.
 func (r *relay) SetValue(sent int) {
-	s := r.secure
+	s := r.layer
 	if s.conn.phase == phaseClosed || sent < r.bytes {
 		r.SetStopped()
 		return
@@ -356,7 +356,7 @@ func (r *relay) SetValue(sent int) {
 
 // forget gives back the first n buffers.
 func (r *relay) forget(n int) {
-	w := r.secure.conn.worker()
+	w := r.layer.conn.worker()
 	for _, b := range r.out[:n] {
 		r.unsent -= len(b)
 		w.tlsRecords.put(b)
@@ -369,7 +369,7 @@ func (r *relay) forget(n int) {
 // SetError is called when the target takes no more bytes. A peer may close without waiting for our close_notify: that
 // it was not sent is no error.
 func (r *relay) SetError(err error) {
-	p, notified := r.pipe(), r.alone
+	p, notified := r.pipe(), r.onlyNotify
 	r.end()
 	if notified && p.conn.phase == phaseFlowing && p.conn.pipes[1-p.from].state.ended() {
 		p.state = pipeHalfClosed
@@ -387,21 +387,21 @@ func (r *relay) Env() sender.Env { return sender.EmptyEnv{} }
 
 // end gives the relay back, with all that it has.
 func (r *relay) end() {
-	w := r.secure.conn.worker()
+	w := r.layer.conn.worker()
 	r.forget(len(r.out))
 	for _, lease := range r.in {
 		lease.Release()
 	}
-	r.secure.relays[r.from] = nil
+	r.layer.relays[r.from] = nil
 	w.noSocket.Sendv(nil).Connect(&r.send, r)
 	clear(r.in)
-	r.secure, r.in, r.head, r.credits, r.granted, r.alone = nil, r.in[:0], 0, 0, 0, false
+	r.layer, r.in, r.head, r.credits, r.granted, r.onlyNotify = nil, r.in[:0], 0, 0, 0, false
 	w.relays.Keep(r)
 }
 
-// farewell is called when the connection closes: it writes close_notify to the sides that are not reset, if nothing is
-// in flight to them. A peer can then tell the end from a connection that was cut off.
-func (s *secure) farewell(sides sideSet) {
+// closeNotify is called when the connection closes: it writes close_notify to the sides that are not reset, if nothing
+// is in flight to them. A peer can then tell the end from a connection that was cut off.
+func (s *tlsLayer) closeNotify(sides sideSet) {
 	if p := s.conn.phase; p != phaseFlowing && p != phaseDraining {
 		return
 	}
@@ -410,7 +410,7 @@ func (s *secure) farewell(sides sideSet) {
 		if !sides.has(i) || side.state != tlsOpen || s.relays[side.outward()] != nil {
 			continue
 		}
-		side.notify()
+		side.closeNotify()
 		if r := s.relays[side.outward()]; r != nil {
 			r.flush()
 		}

@@ -57,7 +57,7 @@ func TestTLSBytesInBothDirections(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			awaitEnd(t, s.p, endNormal)
+			awaitEnd(t, s.p, reasonNormal)
 			stats := s.p.Stats().Listeners[0]
 			if stats.ReceivedBytes != uint64(size) || stats.SentBytes != uint64(size) {
 				t.Errorf("%d bytes from the client and %d from the server are counted, want %d",
@@ -86,7 +86,7 @@ func TestTLSHalfClose(t *testing.T) {
 			if got, err := io.ReadAll(first); err != nil || string(got) != "answer" {
 				t.Fatalf("%q, %v", got, err)
 			}
-			awaitEnd(t, s.p, endNormal)
+			awaitEnd(t, s.p, reasonNormal)
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestTLSHalfClose(t *testing.T) {
 // A reset becomes a reset.
 func TestTLSReset(t *testing.T) {
 	onEachMode(t, func(t *testing.T, kind reactor.RingKind, mode tlsMode) {
-		for i, why := range []end{endClientReset, endServerReset} {
+		for i, why := range []closeReason{reasonClientReset, reasonServerReset} {
 			s := startTLS(t, kind, mode, tlsOptions{})
 			c, srv := s.pair()
 			ends := [2]duplex{c, srv}
@@ -112,7 +112,7 @@ func TestTLSReset(t *testing.T) {
 // An EOF without close_notify may be that of an attacker who cuts the stream off: it does not become an EOF.
 func TestTLSCut(t *testing.T) {
 	onEachMode(t, func(t *testing.T, kind reactor.RingKind, mode tlsMode) {
-		for i, why := range []end{endClientCut, endServerCut} {
+		for i, why := range []closeReason{reasonClientCut, reasonServerCut} {
 			if i == client && !mode.front || i == server && !mode.back {
 				continue
 			}
@@ -143,14 +143,14 @@ func TestTLSClientEndsLast(t *testing.T) {
 		if got, err := io.ReadAll(srv); err != nil || len(got) != 0 {
 			t.Fatalf("%q, %v", got, err)
 		}
-		awaitEnd(t, s.p, endNormal)
+		awaitEnd(t, s.p, reasonNormal)
 	})
 }
 
 // Garbage after the handshake is answered by an alert, and the other side is told by a reset.
 func TestTLSGarbage(t *testing.T) {
 	onEachMode(t, func(t *testing.T, kind reactor.RingKind, mode tlsMode) {
-		for i, why := range []end{endClientTLSData, endServerTLSData} {
+		for i, why := range []closeReason{reasonClientTLSData, reasonServerTLSData} {
 			if i == client && !mode.front || i == server && !mode.back {
 				continue
 			}
@@ -194,7 +194,7 @@ func TestTLSBackPressure(t *testing.T) {
 			s.p.each(func(w *worker) {
 				unsent := 0
 				for l := w.conns.First(); l != nil; l = l.Next() {
-					for _, r := range connOf(l).secure.relays {
+					for _, r := range connOf(l).tls.relays {
 						if r != nil {
 							unsent += r.unsent
 						}
@@ -250,7 +250,7 @@ func TestTLSIdle(t *testing.T) {
 				t.Errorf("%q, %v", got, err)
 			}
 		}
-		awaitEnd(t, s.p, endIdle)
+		awaitEnd(t, s.p, reasonIdle)
 		if n := leased(s.p); n != 0 {
 			t.Errorf("%d bytes are leased", n)
 		}

@@ -60,19 +60,19 @@ func (h *handshake) allow(p []byte) ([]byte, error) {
 // os.ErrDeadlineExceeded. Then the client was sent the alert. A client that ends or resets the connection before its
 // first byte has not begun a handshake: that is a refusal, and not counted.
 func (c *conn) terminate(t *task.T) error {
-	s, ends := c.secured(client), c.opening.ends
+	s, ends := c.tlsSide(client), c.opening.termination
 	s.early, c.opening.early = bytes.Clone(c.opening.early), nil
 	s.received = uint64(len(s.early))
 	hello := int(c.opening.settings.MaxClientHello)
-	s.shake = &handshake{left: hello, rest: hello + maxClientHandshake}
+	s.handshake = &handshake{left: hello, rest: hello + maxClientHandshake}
 	if ends.ClientAuth != tls.NoClientCert {
-		s.shake.rest += maxCertificates
+		s.handshake.rest += maxCertificates
 	}
-	err := s.shakeHands(t, tls.Server(s, ends.Config), ends.settings.HandshakeTimeout)
-	if s.received == 0 && gone(err) {
-		return &refusal{endOpeningClient, errGone}
+	err := s.runHandshake(t, tls.Server(s, ends.Config), ends.config.HandshakeTimeout)
+	if s.received == 0 && endedByPeer(err) {
+		return &refusal{reasonOpeningClient, errClientEnded}
 	}
-	c.listener.stats.handshakes.note(s.tls, err)
+	c.listener.stats.handshakes.count(s.tls, err)
 	if err != nil {
 		return err
 	}
@@ -82,47 +82,47 @@ func (c *conn) terminate(t *task.T) error {
 		// algorithm, the client's first bytes would wait for it, 40 ms.
 		_ = c.sockets[client].SetQuickAck(true)
 	}
-	known := c.identify()
-	known.TLS, known.Negotiated = agreed(&state), state.NegotiatedProtocol
+	known := c.ensureIdentity()
+	known.TLS, known.Negotiated = newHandshakeResult(&state), state.NegotiatedProtocol
 	return nil
 }
 
-// gone reports whether a handshake has failed because the peer has ended or reset the connection.
-func gone(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) }
+// endedByPeer reports whether a handshake has failed because the peer has ended or reset the connection.
+func endedByPeer(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) }
 
 // forgetServerTLS forgets an attempt to speak TLS with a server that was given up: the next one may have none.
 func (c *conn) forgetServerTLS() {
-	if c.secure == nil {
+	if c.tls == nil {
 		return
 	}
-	s := &c.secure.sides[server]
-	*s = tlsSide{secure: s.secure, side: s.side}
+	s := &c.tls.sides[server]
+	*s = tlsSide{layer: s.layer, side: s.side}
 	if !c.speaksTLS(client) {
-		c.secure = nil
+		c.tls = nil
 	}
 }
 
 // originate does the handshake with the server, as terminate. It may be called again after an error, with another
 // server.
 func (c *conn) originate(t *task.T) error {
-	s := c.secured(server)
-	s.shake = &handshake{left: maxCertificates}
-	err := s.shakeHands(t, tls.Client(s, c.lane.tls.config(c)), c.settings.TLS.HandshakeTimeout)
-	c.lane.queue.handshakes.note(s.tls, err)
+	s := c.tlsSide(server)
+	s.handshake = &handshake{left: maxCertificates}
+	err := s.runHandshake(t, tls.Client(s, c.backend.tls.config(c)), c.config.TLS.HandshakeTimeout)
+	c.backend.shared.handshakes.count(s.tls, err)
 	return err
 }
 
-// shakeHands does the handshake, with the bounds that s.shake has.
-func (s *tlsSide) shakeHands(t *task.T, with *tls.Conn, limit time.Duration) error {
-	loop := s.secure.conn.loop()
-	h := s.shake
+// runHandshake does the handshake, with the bounds that s.shake has.
+func (s *tlsSide) runHandshake(t *task.T, with *tls.Conn, limit time.Duration) error {
+	loop := s.layer.conn.loop()
+	h := s.handshake
 	h.side, h.t, h.deadline = s, t, loop.Now()+int64(limit)
 	s.tls, s.state, s.more = with, tlsHandshake, true
 	err := s.tls.HandshakeContext(context.Background())
 	if e := h.flush(); err == nil {
 		err = e
 	}
-	if s.shake = nil; err == nil {
+	if s.handshake = nil; err == nil {
 		s.state = tlsOpen
 	}
 	return err
@@ -149,9 +149,9 @@ func (h *handshake) receive(p []byte) (int, error) {
 	if err := h.flush(); err != nil {
 		return 0, err
 	}
-	c := h.side.secure.conn
+	c := h.side.layer.conn
 	n, err := task.Await(h.t, sender.Timeout(
-		in(c.sockets[h.side.side].Recv(p), &h.recv), c.loop().SleepUntil(h.deadline)))
+		withState(c.sockets[h.side.side].Recv(p), &h.recv), c.loop().SleepUntil(h.deadline)))
 	switch {
 	case err != nil:
 		return 0, err
@@ -159,7 +159,7 @@ func (h *handshake) receive(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	h.side.received += uint64(n)
-	return n, h.turn()
+	return n, h.awaitTurn()
 }
 
 // flush sends what is queued.
@@ -167,9 +167,9 @@ func (h *handshake) flush() error {
 	if len(h.out) == 0 {
 		return nil
 	}
-	c := h.side.secure.conn
+	c := h.side.layer.conn
 	_, err := task.Await(h.t, sender.Timeout(
-		in(c.sockets[h.side.side].SendAll(h.out), &h.send), c.loop().SleepUntil(h.deadline)))
+		withState(c.sockets[h.side.side].SendAll(h.out), &h.send), c.loop().SleepUntil(h.deadline)))
 	h.out = h.out[:0]
 	return err
 }
@@ -181,62 +181,62 @@ func (s *tlsSide) verifier(verify func(tls.ConnectionState) error) func(tls.Conn
 		if !certs.Dear(state.PeerCertificates) {
 			return verify(state)
 		}
-		h, loop := s.shake, s.secure.conn.loop()
-		_, err := task.Await(h.t, sender.Timeout(in(
+		h, loop := s.handshake, s.layer.conn.loop()
+		_, err := task.Await(h.t, sender.Timeout(withState(
 			reactor.Offload(loop, func() (struct{}, error) { return struct{}{}, verify(state) }),
 			new(reactor.OffloadOp[struct{}])), loop.SleepUntil(h.deadline)))
 		return err
 	}
 }
 
-// turn waits for the handshake's turn to compute.
-func (h *handshake) turn() error {
-	c := h.side.secure.conn
-	turns := &c.worker().shaking
+// awaitTurn waits for the handshake's turn to compute.
+func (h *handshake) awaitTurn() error {
+	c := h.side.layer.conn
+	turns := &c.worker().handshakeTurns
 	if turns.take() {
 		return nil
 	}
-	_, err := task.Await(h.t, sender.Timeout(turns.line.wait(&h.place, c), c.loop().SleepUntil(h.deadline)))
+	_, err := task.Await(h.t, sender.Timeout(turns.queue.wait(&h.place, c), c.loop().SleepUntil(h.deadline)))
 	return err
 }
 
-// stepsATurn is how many steps of handshakes a turn of the loop computes. A step takes up to a few hundred
+// stepsPerTurn is how many steps of handshakes a turn of the loop computes. A step takes up to a few hundred
 // microseconds, or milliseconds with an RSA key, and whatever else is ready waits for it.
-const stepsATurn = 1
+const stepsPerTurn = 1
 
-// steps bounds what handshakes compute in a turn of the loop. Those beyond it wait in order.
-type steps struct {
-	line  line
+// handshakeTurns bounds what handshakes compute in a turn of the loop. Those beyond it wait in order.
+type handshakeTurns struct {
+	queue waitQueue
 	next  reactor.Timer // begins the next turn
 	loop  *reactor.Loop
 	taken int // in this turn
 }
 
-func (s *steps) init(l *reactor.Loop) {
+func (s *handshakeTurns) init(l *reactor.Loop) {
 	s.loop = l
 	s.next.Init(s)
 }
 
 // take takes a step of this turn, unless all are taken.
-func (s *steps) take() bool {
-	if s.taken == stepsATurn || s.line.length != 0 {
+func (s *handshakeTurns) take() bool {
+	if s.taken == stepsPerTurn || s.queue.length != 0 {
 		return false
 	}
 	s.begin()
 	return true
 }
 
-func (s *steps) begin() {
+func (s *handshakeTurns) begin() {
 	if s.taken++; !s.next.Pending() {
 		s.loop.SetTimer(&s.next, s.loop.Now())
 	}
 }
 
 // OnTimer begins a turn.
-func (s *steps) OnTimer(int64) {
-	for s.taken = 0; s.taken < stepsATurn && s.line.length != 0; {
+func (s *handshakeTurns) OnTimer(int64) {
+	for s.taken = 0; s.taken < stepsPerTurn && s.queue.length != 0; {
 		s.begin()
-		s.line.first().leave(nil)
+		s.queue.first().leave(nil)
 	}
 }
 
@@ -255,8 +255,8 @@ const (
 
 var tlsResults = [...]string{tlsFull: "full", tlsResumed: "resumed", tlsFailed: "failed", tlsTimeout: "timeout"}
 
-// note counts a handshake that has ended with err.
-func (h *handshakeStats) note(c *tls.Conn, err error) {
+// count counts a handshake that has ended with err.
+func (h *handshakeStats) count(c *tls.Conn, err error) {
 	state := c.ConnectionState()
 	result := tlsFull
 	switch {

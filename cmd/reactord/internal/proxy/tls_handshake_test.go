@@ -100,7 +100,7 @@ func TestTLSVersions(t *testing.T) {
 		if _, err := s.visit(old); err == nil {
 			t.Error("TLS 1.1 is accepted")
 		}
-		awaitEnd(t, s.p, endClientTLS)
+		awaitEnd(t, s.p, reasonClientTLS)
 		if full, again, failed := handshakesOf(s.p, "1.2", "full"), handshakesOf(s.p, "1.3", "resumed"),
 			handshakesOf(s.p, "none", "failed"); full != 1 || again != 4 || failed != 1 {
 			t.Errorf("counted %d full, %d resumed, %d failed", full, again, failed)
@@ -139,7 +139,7 @@ func TestTLSClientCertificates(t *testing.T) {
 					t.Errorf("%s, %s: %v", auth, name, err)
 				}
 			}
-			awaitEnd(t, s.p, endClientTLS)
+			awaitEnd(t, s.p, reasonClientTLS)
 		}
 	})
 }
@@ -169,8 +169,8 @@ func TestTLSClientVanishes(t *testing.T) {
 			}
 		}
 		all.Wait()
-		awaitEnd(t, s.p, endClientTLSTimeout)
-		awaitEnd(t, s.p, endClientTLS)
+		awaitEnd(t, s.p, reasonClientTLSTimeout)
+		awaitEnd(t, s.p, reasonClientTLS)
 		for deadline := time.Now().Add(10 * time.Second); s.p.Open() != 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d connections are left", s.p.Open())
@@ -252,8 +252,8 @@ func TestTLSServerVanishes(t *testing.T) {
 		}
 		clients.Wait()
 		servers.Wait()
-		awaitEnd(t, s.p, endServerTLSTimeout)
-		awaitEnd(t, s.p, endServerTLS)
+		awaitEnd(t, s.p, reasonServerTLSTimeout)
+		awaitEnd(t, s.p, reasonServerTLS)
 		for deadline := time.Now().Add(10 * time.Second); s.p.Open() != 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d connections are left", s.p.Open())
@@ -332,7 +332,7 @@ func TestTLSNoServer(t *testing.T) {
 		if err == nil {
 			t.Error("a server with another name is accepted")
 		}
-		awaitEnd(t, s.p, endServerTLS)
+		awaitEnd(t, s.p, reasonServerTLS)
 	})
 }
 

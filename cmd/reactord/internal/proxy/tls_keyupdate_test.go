@@ -88,6 +88,6 @@ func TestTLSFlood(t *testing.T) {
 			t.Errorf("the flood is not ended: %v", err)
 		}
 		resetConn(c)
-		awaitEnd(t, s.p, endClientTLSData)
+		awaitEnd(t, s.p, reasonClientTLSData)
 	})
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// ending is how TLS with clients ends, at a listener or for one of its routes. It does not change.
-type ending struct {
+// tlsTermination is how TLS with clients ends, at a listener or for one of its routes. It does not change.
+type tlsTermination struct {
 	*tls.Config
-	keys     *certs.Server
-	settings *config.ServerTLS
+	keys   *certs.Server
+	config *config.ServerTLS
 }
 
-// endings are those of a listener and its routes, each once.
-type endings []*ending
+// tlsTerminations are those of a listener and its routes, each once.
+type tlsTerminations []*tlsTermination
 
-// newEndings are those of a listener, whose own is first (nil: it has none), and of its routes.
-func newEndings(own *ending, routes []route) (all endings) {
-	known := map[*ending]bool{nil: true}
-	add := func(e *ending) {
+// newTerminations are those of a listener, whose own is first (nil: it has none), and of its routes.
+func newTerminations(own *tlsTermination, routes []route) (all tlsTerminations) {
+	known := map[*tlsTermination]bool{nil: true}
+	add := func(e *tlsTermination) {
 		if !known[e] {
 			known[e] = true
 			all = append(all, e)
@@ -32,38 +32,38 @@ func newEndings(own *ending, routes []route) (all endings) {
 	}
 	add(own)
 	for i := range routes {
-		add(routes[i].ends)
+		add(routes[i].termination)
 	}
 	return all
 }
 
-// terminates is how TLS ends with these keys; nil: it does not. If it did so before, it is the same.
-func (t *table) terminates(keys *certs.Server, c *config.ServerTLS, before endings) *ending {
+// termination is how TLS ends with these keys; nil: it does not. If it did so before, it is the same.
+func (t *table) termination(keys *certs.Server, c *config.ServerTLS, before tlsTerminations) *tlsTermination {
 	if keys == nil {
 		return nil
 	}
 	for _, e := range before {
-		if e.keys == keys && reflect.DeepEqual(e.settings, c) {
+		if e.keys == keys && reflect.DeepEqual(e.config, c) {
 			return e
 		}
 	}
-	e := &ending{keys.Config(c), keys, c}
-	e.GetConfigForClient = e.offered
+	e := &tlsTermination{keys.Config(c), keys, c}
+	e.GetConfigForClient = e.configForClient
 	t.tickets.Serve(keys, e.Config)
 	return e
 }
 
-// offered notes what a client asks for, also for the log of a handshake that fails. It returns a configuration of the
-// connection if the client may be verified; nil: the one of e stays.
-func (e *ending) offered(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+// configForClient notes what a client asks for, also for the log of a handshake that fails. It returns a configuration
+// of the connection if the client may be verified; nil: the one of e stays.
+func (e *tlsTermination) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if err := clienthello.Check(hello.ServerName, len(hello.SupportedProtos)); err != nil {
 		return nil, err
 	}
 	s, ok := hello.Conn.(*tlsSide)
 	if ok {
-		s.shake.left, s.shake.rest = s.shake.left+s.shake.rest, 0
-		known := s.secure.conn.identify()
-		known.Offered, known.SNI = hello.SupportedProtos, lowered(hello.ServerName)
+		s.handshake.left, s.handshake.rest = s.handshake.left+s.handshake.rest, 0
+		known := s.layer.conn.ensureIdentity()
+		known.Offered, known.SNI = hello.SupportedProtos, normalizedName(hello.ServerName)
 	}
 	if !ok || e.VerifyConnection == nil {
 		return nil, nil //nolint:nilnil // the configuration stays
@@ -73,7 +73,7 @@ func (e *ending) offered(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	return own, nil
 }
 
-func lowered(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+func normalizedName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // originator is TLS with the servers of a backend, on one loop. It does not change.
 type originator struct {
@@ -101,31 +101,33 @@ func (o *originator) keys() *certs.Client {
 func (o *originator) config(c *conn) *tls.Config {
 	out := o.base.Clone()
 	if out.ServerName == "" {
-		if out.ServerName = c.to.Host(); c.known != nil && c.known.TLS != nil && c.known.SNI != "" {
-			out.ServerName = c.known.SNI
+		if out.ServerName = c.server.Host(); c.identity != nil && c.identity.TLS != nil && c.identity.SNI != "" {
+			out.ServerName = c.identity.SNI
 		}
 	}
-	if len(out.NextProtos) == 0 && c.known != nil && c.known.TLS != nil && c.known.Negotiated != "" {
-		out.NextProtos = []string{c.known.Negotiated}
+	if len(out.NextProtos) == 0 && c.identity != nil && c.identity.TLS != nil && c.identity.Negotiated != "" {
+		out.NextProtos = []string{c.identity.Negotiated}
 	}
 	if verify := o.client.Verification(out.ServerName); verify != nil {
-		out.VerifyConnection = c.secured(server).verifier(verify)
+		out.VerifyConnection = c.tlsSide(server).verifier(verify)
 	}
-	out.ClientSessionCache = sessions{o.base.ClientSessionCache, c.to.Address.String() + " "}
+	out.ClientSessionCache = sessionCache{o.base.ClientSessionCache, c.server.Address.String() + " "}
 	return out
 }
 
-// sessions are the sessions with one server. Servers do not share the keys of their tickets.
-type sessions struct {
+// sessionCache are the sessions with one server. Servers do not share the keys of their tickets.
+type sessionCache struct {
 	of     tls.ClientSessionCache
 	prefix string
 }
 
-func (s sessions) Get(key string) (*tls.ClientSessionState, bool) { return s.of.Get(s.prefix + key) }
-func (s sessions) Put(key string, state *tls.ClientSessionState)  { s.of.Put(s.prefix+key, state) }
+func (s sessionCache) Get(key string) (*tls.ClientSessionState, bool) {
+	return s.of.Get(s.prefix + key)
+}
+func (s sessionCache) Put(key string, state *tls.ClientSessionState) { s.of.Put(s.prefix+key, state) }
 
-// records are buffers for TLS records that are not in use.
-type records struct {
+// recordBuffers are buffers for TLS records that are not in use.
+type recordBuffers struct {
 	free  [][]byte
 	plain []byte // what is decrypted only to be encrypted again
 }
@@ -133,7 +135,7 @@ type records struct {
 // recordsKept is how many buffers are kept.
 const recordsKept = 128
 
-func (r *records) get() []byte {
+func (r *recordBuffers) get() []byte {
 	if last := len(r.free) - 1; last >= 0 {
 		b := r.free[last]
 		r.free = r.free[:last]
@@ -143,14 +145,14 @@ func (r *records) get() []byte {
 }
 
 // put takes a buffer back; nil is nothing.
-func (r *records) put(b []byte) {
+func (r *recordBuffers) put(b []byte) {
 	if cap(b) == recordBuffer && len(r.free) < recordsKept {
 		r.free = append(r.free, b[:0])
 	}
 }
 
-// plain is a buffer that is free again when what is in it was encrypted.
-func (w *worker) plain() []byte {
+// plainBuffer is a buffer that is free again when what is in it was encrypted.
+func (w *worker) plainBuffer() []byte {
 	if w.tlsRecords.plain == nil {
 		w.tlsRecords.plain = make([]byte, maxRecord)
 	}
@@ -177,7 +179,7 @@ func (p *Proxy) serveTickets() {
 	p.planning.Lock()
 	defer p.planning.Unlock()
 	for _, l := range p.table.Load().listeners {
-		for _, e := range l.settings.Load().endings {
+		for _, e := range l.settings.Load().terminations {
 			p.tickets.Serve(e.keys, e.Config)
 		}
 	}

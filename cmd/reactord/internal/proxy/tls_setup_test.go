@@ -203,15 +203,15 @@ func onEachMode(t *testing.T, test func(t *testing.T, kind reactor.RingKind, mod
 }
 
 // awaitEnd waits until a connection has ended in some way.
-func awaitEnd(t *testing.T, p *Proxy, why end) {
+func awaitEnd(t *testing.T, p *Proxy, why closeReason) {
 	t.Helper()
 	l := p.table.Load().listeners[0]
 	for deadline := time.Now().Add(10 * time.Second); l.stats.closed[why].Load() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			var all []string
-			for i := range ends {
+			for i := range closeReasons {
 				if l.stats.closed[i].Load() != 0 {
-					all = append(all, end(i).String())
+					all = append(all, closeReason(i).String())
 				}
 			}
 			t.Fatalf("no connection has ended with %s; ended: %v", why, all)

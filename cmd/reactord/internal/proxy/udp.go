@@ -60,7 +60,7 @@ func (l *listener) stopUDP(handedOver bool) {
 	l.state = listenerClosing
 	l.unpause()
 	switch {
-	case l.worker.state == workerClosed || l.retires != nil:
+	case l.worker.state == workerClosed || l.retiredBy != nil:
 		l.udp.Close()
 	case handedOver:
 		l.udp.HandOver()
@@ -76,11 +76,11 @@ type udpOwner listener
 func (o *udpOwner) Admit(from, local netip.AddrPort) *udp.Session {
 	l := (*listener)(o)
 	s := l.shared.settings.Load()
-	if v := l.admitUDP(s, from); v != accept {
+	if v := l.admitUDP(s, from); v != verdictAccept {
 		l.stats.rejected[v].Add(1)
 		if l.stats.logged.due(l.worker.loop.Now()) {
 			l.worker.proxy.log.Warn("datagrams of a client are dropped, because it may not have a session",
-				zap.String("listener", l.name()), zap.Stringer("client", from), zap.String("limit", rejections[v]))
+				zap.String("listener", l.name()), zap.Stringer("client", from), zap.String("limit", rejectionReasons[v]))
 		}
 		return nil
 	}
@@ -96,24 +96,24 @@ func (l *listener) admitUDP(s *settings, from netip.AddrPort) verdict {
 		return rejectDenied
 	case l.takeRates(s) != 0:
 		return rejectRate
-	case s.MaxConnections == 0 && !l.leavesPorts():
+	case s.MaxConnections == 0 && !l.ensurePort():
 		l.giveRates(s)
 		return rejectPorts
 	case l.admission.Take() != limit.Granted:
 		l.giveRates(s)
 		return rejectLimit
-	case l.takeSource(s, from.Addr()) != nil:
+	case l.takePrefix(s, from.Addr()) != nil:
 		l.giveBack(s)
 		return rejectSource
 	}
-	return accept
+	return verdictAccept
 }
 
-// leavesPorts reports whether there may be one more session: each takes a local port for all addresses of the machine,
+// ensurePort reports whether there may be one more session: each takes a local port for all addresses of the machine,
 // whose own lookups of names need some, too. If there are as many as there may be, the oldest one ends that no client
 // has confirmed, of this listener or else of another: datagrams with forged addresses take no ports from others for
 // long.
-func (l *listener) leavesPorts() bool {
+func (l *listener) ensurePort() bool {
 	w := l.worker
 	if w.proxy.sessions.Load() < w.proxy.ports {
 		return true

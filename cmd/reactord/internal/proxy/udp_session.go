@@ -19,13 +19,13 @@ import (
 type session struct {
 	udp.Session
 	association
-	from     *source // the local address; nil: the kernel chooses
-	client   netip.AddrPort
-	local    netip.AddrPort // that the client has asked
-	route    string         // "": none has matched
-	answered int64          // when the server's first datagram came; 0: none has
-	err      error          // why the server did not take datagrams
-	logged   bool           // there is a line in the access log at the end
+	localAddr *localAddr // the local address; nil: the kernel chooses
+	client    netip.AddrPort
+	local     netip.AddrPort // that the client has asked
+	route     string         // "": none has matched
+	answered  int64          // when the server's first datagram came; 0: none has
+	err       error          // why the server did not take datagrams
+	logged    bool           // there is a line in the access log at the end
 }
 
 func sessionOf(l *intrusive.Links) *session {
@@ -36,33 +36,35 @@ func sessionOf(l *intrusive.Links) *session {
 func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Session {
 	w, a := l.worker, l.associate()
 	l.stats.accepted.Add(1)
-	q := asked{source: unmapped(from), destination: unmapped(local)}
+	q := routeRequest{source: unmapped(from), destination: unmapped(local)}
 	to := s.router.fallback
-	if q.by = s.router.route(&q); q.by != nil {
-		to = q.by.to.draw(&w.random)
+	if q.route = s.router.route(&q); q.route != nil {
+		to = q.route.targets.draw(&w.random)
 	}
 	switch {
-	case q.by != nil && !q.by.allowed(q.source.Addr()):
-		return a.refuseSession(s, &q, endDenied, errRouteDenied)
+	case q.route != nil && !q.route.allowed(q.source.Addr()):
+		return a.refuseSession(s, &q, reasonDenied, errRouteDenied)
 	case to == nil:
-		return a.refuseSession(s, &q, endNoRoute, errNoRoute)
+		return a.refuseSession(s, &q, reasonNoRoute, errNoRoute)
 	}
-	a.assign(to, q.by)
-	a.lane.backend.Began(a.began)
+	a.assign(to, q.route)
+	a.backend.upstream.Began(a.began)
 	if err := a.take(&balance.Request{Source: q.source.Addr()}); err != nil {
-		why := endNoneAvailable
+		why := reasonNoneAvailable
 		if errors.Is(err, balance.ErrFull) {
-			why = endQueueFull
+			why = reasonQueueFull
 		}
-		a.logNoServer(why, nil)
+		a.warnNoServer(why, nil)
 		return a.refuseSession(s, &q, why, nil)
 	}
-	x := &session{association: a, client: q.source, local: q.destination, route: q.by.nameOf(), logged: s.AccessLog}
-	var ends int64
-	if x.settings.Lifetime > 0 {
-		ends = lifeEnds(x.began, x.id, x.settings)
+	x := &session{
+		association: a, client: q.source, local: q.destination, route: q.route.nameOrEmpty(), logged: s.AccessLog,
 	}
-	x.Init(x, s.udp, x.to.Address.AddrPort(), x.header(), ends)
+	var ends int64
+	if x.config.Lifetime > 0 {
+		ends = lifeEnds(x.began, x.id, x.config)
+	}
+	x.Init(x, s.udp, x.server.Address.AddrPort(), x.header(), ends)
 	l.stats.current.Add(1)
 	w.open.Add(1)
 	w.proxy.sessions.Add(1)
@@ -71,17 +73,17 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 }
 
 // refuseSession counts and logs a session that there is no server for, and gives back its room.
-func (a *association) refuseSession(s *settings, q *asked, why end, err error) *udp.Session {
+func (a *association) refuseSession(s *settings, q *routeRequest, why closeReason, err error) *udp.Session {
 	l := a.listener
 	if err != nil {
-		l.warnRefused(q.from, why, err)
+		l.warnRefused(q.sourceAddr, why, err)
 	}
 	a.give()
 	l.stats.closed[why].Add(1)
 	if log := l.worker.accessLog; log != nil && s.AccessLog {
 		r := a.line()
-		r.Client, r.Peer, r.Local, r.Route = q.source, q.source, q.destination, q.by.nameOf()
-		r.End, r.Err = ends[why], err
+		r.Client, r.Peer, r.Local, r.Route = q.source, q.source, q.destination, q.route.nameOrEmpty()
+		r.End, r.Err = closeReasons[why], err
 		log.Log(r)
 	}
 	l.admission.Give()
@@ -90,11 +92,11 @@ func (a *association) refuseSession(s *settings, q *asked, why end, err error) *
 
 // header is the PROXY header in front of each datagram, if the backend asks for one.
 func (x *session) header() []byte {
-	if x.settings.ProxyProtocol.Version != "v2" {
+	if x.config.ProxyProtocol.Version != "v2" {
 		return nil
 	}
 	h := proxyproto.Header{Version: 2, Datagram: true, Source: x.client, Destination: x.local}
-	for _, kind := range x.settings.ProxyProtocol.TLVs {
+	for _, kind := range x.config.ProxyProtocol.TLVs {
 		if kind == "crc32c" {
 			h.TLVs = proxyproto.AppendTLV(h.TLVs, proxyproto.CRC32C, make([]byte, 4))
 		}
@@ -104,8 +106,8 @@ func (x *session) header() []byte {
 
 // Bind gives the server's socket a local address, if the backend has some.
 func (x *session) Bind(s *reactor.Socket) error {
-	if x.from = x.lane.sources[familyOf(x.to.Address.IP())].next(x.loop().Now()); x.from != nil {
-		return x.from.bind(s)
+	if x.localAddr = x.backend.localAddrs[familyOf(x.server.Address.IP())].next(x.loop().Now()); x.localAddr != nil {
+		return x.localAddr.bind(s)
 	}
 	return nil
 }
@@ -113,59 +115,59 @@ func (x *session) Bind(s *reactor.Socket) error {
 // Answered is called when the first datagram of the server has come: until then it is not known to be there.
 func (x *session) Answered() {
 	x.answered = x.loop().Now()
-	x.to.Connected(x.began, x.answered)
+	x.server.Connected(x.began, x.answered)
 	x.listener.stats.firstByte.Observe(x.answered - x.began)
 }
 
 // Refused is called when the server does not take datagrams.
 func (x *session) Refused(err error) {
-	if noPort(err) && x.from != nil {
-		x.from.exhausted = x.loop().Now() + int64(reactor.AcceptBackoff)
+	if noPort(err) && x.localAddr != nil {
+		x.localAddr.exhaustedUntil = x.loop().Now() + int64(reactor.AcceptBackoff)
 	}
 	x.err = err
-	x.to.Failed(err)
+	x.server.Failed(err)
 	if entry := x.debug("cannot send to a server"); entry != nil {
 		entry.Write(names(x), zap.Error(err))
 	}
 }
 
 // reset ends the session.
-func (x *session) reset(why end) {
+func (x *session) reset(why closeReason) {
 	if !x.Over() {
 		x.why = why
 		x.End(udp.WhyOwner)
 	}
 }
 
-// end is why the session has ended, for the counters and the log.
-func (x *session) end(why udp.Why) end {
+// reasonOf is why the session has ended, for the counters and the log.
+func (x *session) reasonOf(why udp.Why) closeReason {
 	switch why {
 	case udp.WhyIdle:
-		return endIdle
+		return reasonIdle
 	case udp.WhyLifetime:
-		return endLifetime
+		return reasonLifetime
 	case udp.WhyRefused:
-		return endNoServer
+		return reasonNoServer
 	case udp.WhyReset:
-		return endServerReset
+		return reasonServerReset
 	case udp.WhyLocal:
-		return endLocal
+		return reasonLocal
 	case udp.WhyOwner:
 		switch {
-		case x.why != endNormal:
+		case x.why != reasonNormal:
 			return x.why
 		case x.worker().state == workerClosed:
-			return endKilled
+			return reasonKilled
 		}
-		return endDrain
+		return reasonDrain
 	}
-	return endNormal
+	return reasonNormal
 }
 
 // Ended gives back what the session has, and makes room for another one.
 func (x *session) Ended(why udp.Why) {
 	w := x.worker()
-	x.why = x.end(why)
+	x.why = x.reasonOf(why)
 	debugEnd(x)
 	x.logEnd()
 	w.proxy.sessions.Add(-1)
@@ -181,7 +183,7 @@ func (x *session) logEnd() {
 	r := x.line()
 	r.Client, r.Peer, r.Local, r.Route = x.client, x.client, x.local, x.route
 	r.Datagrams, r.Bytes = x.Moved()
-	r.Err, r.Attempts, r.End = x.err, 1, x.why.logged(x.phaseName())
+	r.Err, r.Attempts, r.End = x.err, 1, x.why.inPhase(x.phaseName())
 	if x.answered != 0 {
 		r.Phases[accesslog.Connect] = time.Duration(max(x.answered-x.began, 1))
 	}

@@ -131,7 +131,7 @@ func awaitOpen(t *testing.T, p *Proxy, n int64) {
 	}
 }
 
-func closedBy(p *Proxy, e end) uint64 {
+func closedBy(p *Proxy, e closeReason) uint64 {
 	return p.table.Load().listeners[0].stats.closed[e].Load()
 }
 
@@ -202,7 +202,7 @@ func TestUDPPerDatagram(t *testing.T) {
 			t.Errorf("%v", count)
 		}
 		awaitOpen(t, p, 0)
-		if got := closedBy(p, endNormal); got != n {
+		if got := closedBy(p, reasonNormal); got != n {
 			t.Errorf("%d sessions have ended normally, want %d", got, n)
 		}
 	})
@@ -216,13 +216,13 @@ func TestUDPServerGoesAndComesBack(t *testing.T) {
 		c := dialUDP(t, p.Addrs()[0])
 		ask(t, c, []byte("there"))
 		s.Close()
-		for deadline := time.Now().Add(10 * time.Second); closedBy(p, endServerReset) == 0; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); closedBy(p, reasonServerReset) == 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the session does not end")
 			}
 			_, _ = c.Write([]byte("gone"))
 		}
-		for deadline := time.Now().Add(10 * time.Second); closedBy(p, endNoServer) == 0; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); closedBy(p, reasonNoServer) == 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the next session does not end")
 			}
@@ -292,7 +292,7 @@ func TestUDPIdle(t *testing.T) {
 			ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
 		}
 		awaitOpen(t, p, 0)
-		if n := closedBy(p, endIdle); n != 20 {
+		if n := closedBy(p, reasonIdle); n != 20 {
 			t.Errorf("%d sessions were idle, want 20", n)
 		}
 	})
@@ -316,13 +316,13 @@ func TestUDPConnections(t *testing.T) {
 // A session that gets no server has a line of the access log, and is warned of.
 func TestUDPAccessLogWithoutServer(t *testing.T) {
 	full := func(b *config.Backend) { b.MaxConnections = 1 }
-	for why, test := range map[end]struct {
+	for why, test := range map[closeReason]struct {
 		set     func(*fixture)
 		warning string
 	}{
-		endNoneAvailable: {func(f *fixture) { f.Backends[0].Servers = nil }, "connections get no server"},
-		endQueueFull:     {func(f *fixture) { f.Backends[0].Set = full }, "connections get no server"},
-		endNoRoute: {func(f *fixture) {
+		reasonNoneAvailable: {func(f *fixture) { f.Backends[0].Servers = nil }, "connections get no server"},
+		reasonQueueFull:     {func(f *fixture) { f.Backends[0].Set = full }, "connections get no server"},
+		reasonNoRoute: {func(f *fixture) {
 			f.Listeners[0].Set = func(l *plan.Listener) {
 				l.Backend, l.Routes = "", []config.Route{{Backend: "b", Sources: prefixes("10.0.0.0/8")}}
 			}
@@ -339,14 +339,14 @@ func TestUDPAccessLogWithoutServer(t *testing.T) {
 				next := f.plan()
 				next.AccessLog = config.AccessLog{Path: filepath.Join(t.TempDir(), "log"), Mode: 0o600}
 				p := runPlan(t, f.Config, next)
-				if why == endQueueFull {
+				if why == reasonQueueFull {
 					ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
 				}
 				c := dialUDP(t, p.Addrs()[0])
 				_, _ = c.Write([]byte("x"))
 				expectFields(t, logged(t, next.AccessLog.Path, 1)[0], map[string]any{
 					"network": "udp", "listener": "l", "client": c.LocalAddr(), "server": nil, "attempts": 0,
-					"code": ends[why].Code, "why": ends[why].Why, "connect_ms": -1,
+					"code": closeReasons[why].Code, "why": closeReasons[why].Why, "connect_ms": -1,
 				})
 				if n := told.FilterMessage(test.warning).Len(); n != 1 {
 					t.Errorf("%d warnings, want 1: %v", n, told.All())
@@ -648,7 +648,7 @@ func TestUDPManySessions(t *testing.T) {
 		}
 		awaitOpen(t, p, 0)
 		l := p.Stats().Listeners[0]
-		if got := closedBy(p, endIdle); got != l.Accepted || got < n/2 {
+		if got := closedBy(p, reasonIdle); got != l.Accepted || got < n/2 {
 			t.Errorf("%d sessions were idle, of %d", got, l.Accepted)
 		}
 		if after := heap(); after > before+8<<20 {

@@ -40,45 +40,45 @@ type worker struct {
 	ids       uint64         // that conns were given
 	walks     []*walk        // over conns
 	spread    spread         // of a drain
-	lanes     map[*upstream.Backend]*lane
+	backends  map[*upstream.Backend]*backend
 	random    rand.PCG // of the choice of backends
 	state     workerState
 	accessLog *accesslog.Writer // in force; nil: there is none
-	line      accesslog.Record  // that is being filled
+	logLine   accesslog.Record  // that is being filled
 
 	// Waiting for descriptors; see worker_descriptors.go.
-	forFD            line          // connections without one for the server's side
+	forFD            waitQueue     // connections without one for the server's side
 	retry            reactor.Timer // of forFD
 	waitingListeners []*listener   // in order
 	descriptors      *limit.Waiter // among those of the budget
 	rejected         reactor.Socket
 
 	// What a connection needs only at times.
-	transfers     pool.Of[transfer]
-	relays        pool.Of[relay]
-	tlsRecords    records
-	shaking       steps
-	openings      pool.Of[opening]
-	openTasks     pool.Of[openingTask]
-	dials         pool.Of[dial]
-	dialTasks     pool.Of[dialTask]
-	greetings     pool.Of[greeting]
-	closings      pool.Of[closeOps]
-	watches       pool.Of[watch]
-	clientWatches pool.Of[clientWatch]
-	notes         pool.Of[record]
-	splices       pool.Of[splice]
-	splicing      int            // splices in use
-	maxSplices    int            // at a time
-	noSocket      reactor.Socket // what the operation of an unused transfer is connected to
+	transfers      pool.Of[transfer]
+	relays         pool.Of[relay]
+	tlsRecords     recordBuffers
+	handshakeTurns handshakeTurns
+	openings       pool.Of[opening]
+	openTasks      pool.Of[openingTask]
+	dials          pool.Of[dial]
+	dialTasks      pool.Of[dialTask]
+	greetings      pool.Of[greeting]
+	closings       pool.Of[closeOps]
+	watches        pool.Of[watch]
+	clientWatches  pool.Of[clientWatch]
+	logRecords     pool.Of[logRecord]
+	splices        pool.Of[splice]
+	splicing       int            // splices in use
+	maxSplices     int            // at a time
+	noSocket       reactor.Socket // what the operation of an unused transfer is connected to
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
-	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
+	w := &worker{proxy: p, loop: l, index: index, backends: map[*upstream.Backend]*backend{}}
 	w.seed(p.seed)
 	w.retry.Init((*retryTimer)(w))
 	w.spread.init(w)
-	w.shaking.init(l)
+	w.handshakeTurns.init(l)
 	return w
 }
 
@@ -92,14 +92,14 @@ func (w *worker) seed(seed uint64) {
 }
 
 // start is the worker's first work on its loop.
-func (w *worker) start() { w.follow(w.proxy.first) }
+func (w *worker) start() { w.follow(w.proxy.firstChange) }
 
 // follow puts a plan in force.
 func (w *worker) follow(c *change) {
 	p := w.proxy
 	if w.index == 0 {
 		c.upstream.Commit()
-		p.forgetQueues(c.next.backends)
+		p.forgetBackends(c.next.backends)
 	}
 	w.accessLog = c.log
 	w.maxSplices = min(maxSplices, c.pipes/len(p.workers))
@@ -113,7 +113,7 @@ func (w *worker) follow(c *change) {
 			l.stop(false)
 		}
 	}
-	w.followLanes(c.next.backends)
+	w.followBackends(c.next.backends)
 	w.followBandwidth()
 	for _, l := range w.listeners {
 		l.follow()
@@ -136,7 +136,7 @@ func (w *worker) close() {
 	w.advance(workerClosed)
 	for l := w.conns.First(); l != nil; {
 		next := l.Next()
-		connOf(l).close(endKilled, bothSides)
+		connOf(l).close(reasonKilled, bothSides)
 		l = next
 	}
 }

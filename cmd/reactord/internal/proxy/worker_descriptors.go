@@ -12,8 +12,8 @@ import (
 
 // waitForBudget puts a listener among those that wait for a pair of descriptors. There may be one already.
 func (w *worker) waitForBudget(l *listener) {
-	if !l.waits {
-		l.waits = true
+	if !l.awaitsBudget {
+		l.awaitsBudget = true
 		w.waitingListeners = append(w.waitingListeners, l)
 	}
 	w.descriptors.Join()
@@ -21,8 +21,8 @@ func (w *worker) waitForBudget(l *listener) {
 
 // forgetWaiting takes a listener that stops out of those that wait.
 func (w *worker) forgetWaiting(l *listener) {
-	if l.waits {
-		l.waits = false
+	if l.awaitsBudget {
+		l.awaitsBudget = false
 		w.waitingListeners = slices.DeleteFunc(w.waitingListeners, func(other *listener) bool { return other == l })
 	}
 }
@@ -35,8 +35,8 @@ func (w *worker) Resume() bool {
 	for len(w.waitingListeners) != 0 {
 		l := w.waitingListeners[0]
 		w.waitingListeners = slices.Delete(w.waitingListeners, 0, 1)
-		l.waits = false
-		if l.resume(); l.waits {
+		l.awaitsBudget = false
+		if l.resume(); l.awaitsBudget {
 			break
 		}
 	}

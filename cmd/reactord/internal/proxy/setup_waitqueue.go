@@ -1,0 +1,83 @@
+package proxy
+
+import (
+	"unsafe"
+
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// waitQueue is where the tasks of a loop wait for something in order. What they wait for is taken for the first of them
+// while it is still in the line: so no other task gets ahead of it.
+type waitQueue struct {
+	places intrusive.List
+	length int
+}
+
+// first is the place of the task that has waited longest; nil: no task waits.
+func (l *waitQueue) first() *place {
+	return intrusive.Owner[place](l.places.First(), unsafe.Offsetof(place{}.links))
+}
+
+// place is a place in a line: the operation state of a task that waits.
+type place struct {
+	links  intrusive.Links
+	queue  *waitQueue
+	conn   *conn
+	onStop stop.Callback
+	r      sender.Receiver[struct{}]
+}
+
+// placeSender waits in a line. See [waitQueue.wait].
+type placeSender struct {
+	queue *waitQueue
+	at    *place
+	conn  *conn
+}
+
+// placeOp is the operation state of placeSender. All of it is in the place.
+type placeOp struct{}
+
+// wait is a sender that completes when its turn has come, as leave says. A stop request ends the wait.
+func (l *waitQueue) wait(at *place, c *conn) placeSender { return placeSender{l, at, c} }
+
+// Connect implements [sender.Sender].
+func (s placeSender) Connect(_ *placeOp, r sender.Receiver[struct{}]) sender.Operation {
+	p := s.at
+	p.queue, p.conn, p.r = s.queue, s.conn, r
+	return p
+}
+
+// CompletionBehavior implements [sender.CompletionDescriber].
+func (placeSender) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
+
+// Start joins the line.
+func (p *place) Start() {
+	p.queue.places.PushBack(&p.links)
+	p.queue.length++
+	p.onStop.Register(p.r.Env().StopToken(), p)
+}
+
+// OnStop implements [stop.Handler].
+func (p *place) OnStop() {
+	p.remove()
+	p.r.SetStopped()
+}
+
+// leave ends the wait, with what came of it.
+func (p *place) leave(err error) {
+	p.remove()
+	if err != nil {
+		p.r.SetError(err)
+		return
+	}
+	p.r.SetValue(struct{}{})
+}
+
+func (p *place) remove() {
+	p.onStop.Deregister()
+	p.queue.places.Remove(&p.links)
+	p.queue.length--
+	p.queue = nil
+}
