@@ -135,7 +135,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	}
 	p.upstreams = upstream.New(upstream.Config{
 		Loop: loops[0], Log: p.log, OnDown: p.serverDown, OnGroup: p.groupChanged, Seed: p.seed,
-		Known: cfg.Health,
+		Inherited: cfg.Health,
 	})
 	p.table.Store(&table{plan: &plan.Plan{}})
 	c, err := p.prepareChange(first)

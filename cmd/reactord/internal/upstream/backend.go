@@ -12,11 +12,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// Backend is a group of servers that can stand in for each other.
+// Backend is a group of interchangeable servers.
 type Backend struct {
-	Name string // it does not change
-	// Load is how many connections there are to all servers, with the backend's limit. A connection takes it before it
-	// chooses a server, and gives it back at its end.
+	Name string // immutable
+	// Load counts the connections to all servers, with the backend's limit. A connection takes it before it chooses a
+	// server, and gives it back at its end.
 	Load balance.Load
 
 	directory *Directory
@@ -24,23 +24,23 @@ type Backend struct {
 	keys      atomic.Pointer[certs.Client]
 	group     atomic.Pointer[Group]
 
-	_       [64]byte        // what follows is written for each connection, what precedes is read
+	_       [64]byte        // separates what each connection writes from what it only reads
 	began   atomic.Uint64   // connections
-	time    stats.Durations // of connects that succeeded
+	time    stats.Durations // of successful connects
 	retries retryBudget
 
-	checkTime stats.Durations // of checks that have ended
-	surprises atomic.Uint64   // changes of servers that Prepare cannot know
-	panics    atomic.Uint64   // how often health began to be ignored
+	checkTime stats.Durations // of completed checks
+	surprises atomic.Uint64   // changes of servers that Prepare could not foresee
+	panics    atomic.Uint64   // times that panic mode was entered
 
-	// What the control loop has.
+	// Owned by the control loop.
 	member      *membership
 	checks      *checks
-	plainChecks *checks // of servers without TLS
+	plainChecks *checks // for servers without TLS
 	publisher   reactor.Timer
 	panicking   bool  // health is ignored
-	published   int64 // when the last group was made
-	cost        int64 // how long that took
+	published   int64 // when the last group was computed
+	cost        int64 // how long computing it took
 }
 
 func newBackend(d *Directory, b *plan.Backend) *Backend {
@@ -51,36 +51,37 @@ func newBackend(d *Directory, b *plan.Backend) *Backend {
 }
 
 func (b *Backend) set(p *plan.Backend) {
-	b.keys.Store(p.Keys) // first: who sees new settings sees their keys
+	b.keys.Store(p.Keys) // first, so that whoever sees new settings sees their keys
 	b.settings.Store(p.Settings)
 	b.Load.SetLimit(p.Settings.MaxConnections)
 }
 
-// Keys are what the files of the TLS settings hold in the plan in force; nil: there is no TLS with the servers. It may
-// be called from any thread, after Settings.
+// Keys returns what the files of the TLS settings in force contain, or nil if the servers do not use TLS. It may be
+// called from any thread, after Settings.
 func (b *Backend) Keys() *certs.Client { return b.keys.Load() }
 
-// Settings are the backend's settings in the plan in force. They do not change: those of the next plan are others. It
-// may be called from any thread.
+// Settings returns the backend's settings in the plan in force. They are immutable: the next plan has others. It may
+// be called from any thread.
 func (b *Backend) Settings() *config.Backend { return b.settings.Load() }
 
-// Group is what servers are chosen from now. It may be called from any thread.
+// Group returns the servers to choose from now. It may be called from any thread.
 func (b *Backend) Group() *Group { return b.group.Load() }
 
-// Began counts a new connection, before it tries its first server. now is the loop's time. It may be called from any
+// Began counts a new connection, before it tries its first server, at the loop's time now. It may be called from any
 // thread.
 func (b *Backend) Began(now int64) {
 	b.began.Add(1)
 	b.retries.connections.add(now)
 }
 
-// Retry reports whether one more connection may try another server, and takes that from the retry budget. now is the
-// loop's time. It may be called from any thread.
+// Retry takes a retry from the budget at the loop's time now, and reports whether the budget allowed it. It may be
+// called from any thread.
 func (b *Backend) Retry(now int64) bool {
 	return b.retries.take(now, &b.Settings().RetryBudget, 1)
 }
 
-// SecondOpinion is Retry for a connection whose client may be the cause. It leaves half of the budget to the others.
+// SecondOpinion is Retry for a connection whose failure may be its client's fault. It leaves half of the budget to
+// others.
 func (b *Backend) SecondOpinion(now int64) bool {
 	return b.retries.take(now, &b.Settings().RetryBudget, 2)
 }
@@ -114,7 +115,7 @@ func (b *Backend) commit(next *prepared) {
 	b.changed()
 }
 
-// retire ends what runs for a backend that has left.
+// retire ends what runs for a backend that has left the plan.
 func (b *Backend) retire() {
 	for _, s := range b.member.servers {
 		s.leave()
@@ -122,8 +123,8 @@ func (b *Backend) retire() {
 	b.directory.Loop.StopTimer(&b.publisher)
 }
 
-// publishSoon has a new group made: in the next turn, or later if groups of this backend take long. So all changes of a
-// turn make one group, and groups take a tenth of the loop's time at most.
+// publishSoon schedules a new group: in the next turn, or later if groups of this backend are slow to compute. So one
+// group covers all changes of a turn, and groups take at most a tenth of the loop's time.
 func (b *Backend) publishSoon() {
 	if !b.publisher.Pending() || b.publisher.Deadline() > b.earliest() {
 		b.directory.Loop.SetTimer(&b.publisher, b.earliest())
@@ -132,7 +133,7 @@ func (b *Backend) publishSoon() {
 
 func (b *Backend) earliest() int64 { return max(b.now(), b.published+9*b.cost) }
 
-// publish makes a group, unless it would be the same.
+// publish computes a group, and installs it if it differs from the last one.
 func (b *Backend) publish() {
 	loop := b.directory.Loop
 	b.endEjections()
@@ -154,7 +155,7 @@ func (b *Backend) publish() {
 	}
 }
 
-// install has servers chosen from a group, and logs when that begins or ends to ignore health.
+// install publishes a group, and logs when panic mode begins or ends.
 func (b *Backend) install(g *Group) {
 	b.group.Store(g)
 	if g.Panic() == b.panicking {
@@ -163,7 +164,7 @@ func (b *Backend) install(g *Group) {
 	b.panicking = g.Panic()
 	name := zap.String("backend", b.Name)
 	if !b.panicking {
-		b.directory.Log.Info("panic mode has ended", name)
+		b.directory.Log.Info("panic mode ended", name)
 		return
 	}
 	b.panics.Add(1)
@@ -173,19 +174,19 @@ func (b *Backend) install(g *Group) {
 			healthy++
 		}
 	}
-	b.directory.Log.Warn("panic mode: too few servers are healthy, and all are used", name, zap.Int("healthy", healthy),
+	b.directory.Log.Warn("panic mode: too few healthy servers, using all of them", name, zap.Int("healthy", healthy),
 		zap.Int("servers", len(g.Servers)), zap.Int("panic_threshold", g.made.settings.PanicThreshold))
 }
 
-// changed tells that the backend has another group or other limits.
+// changed reports that the backend has a new group or new limits.
 func (b *Backend) changed() {
 	if b.directory.OnGroup != nil {
 		b.directory.OnGroup(b)
 	}
 }
 
-// publisher is a backend as the handler of its timer.
+// publisher lets a backend handle its timer.
 type publisher Backend
 
-// OnTimer makes a group.
+// OnTimer computes a group.
 func (p *publisher) OnTimer(int64) { (*Backend)(p).publish() }

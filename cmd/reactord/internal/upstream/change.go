@@ -7,34 +7,34 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// Change is a plan that is prepared.
+// Change is a prepared plan.
 type Change struct {
 	directory    *Directory
 	before, next table
 	backends     map[string]*Backend
-	prepared     []*prepared // the backends that are new or not the same
+	prepared     []*prepared // new or changed backends
 }
 
-// membership is a backend with its settings and servers in a plan, or in several. It does not change.
+// membership is a backend with its settings and servers in one plan, or in several. It is immutable.
 type membership struct {
 	backend *Backend
-	plan    plan.Backend // a copy: a pointer would keep all of the plan alive
+	plan    plan.Backend // a copy, since a pointer would keep the whole plan alive
 	servers []*Server    // in the order of plan.Servers
 	byKey   map[serveraddr.Addr]*Server
-	roster  *roster // nil: all servers are checked
+	roster  *roster // nil if all servers are checked
 }
 
-// prepared is a membership that is to be put in force.
+// prepared is a membership to be put in force.
 type prepared struct {
 	*membership
-	leave     []*Server // those that were in the plan before
-	slow      bool      // there are new servers that start slowly, or slow start is another
-	group     *Group    // as it is if there are no surprises
-	surprises uint64    // of the backend, until then
+	leave     []*Server // servers that are no longer in the plan
+	slow      bool      // new servers start slowly, or slow_start has changed
+	group     *Group    // valid unless there are surprises
+	surprises uint64    // of the backend when group was computed
 }
 
-// Prepare makes what a plan needs and the plan before it did not have. Nothing of it is visible until Commit. The next
-// Prepare assumes that the change is committed, unless it was discarded.
+// Prepare creates what a plan adds. Nothing of it is visible until Commit. The next Prepare builds on this change,
+// unless it was discarded.
 func (d *Directory) Prepare(p *plan.Plan) *Change {
 	c := &Change{
 		directory: d,
@@ -57,12 +57,12 @@ func (d *Directory) Prepare(p *plan.Plan) *Change {
 	return c
 }
 
-// same reports whether the backend is the same in another plan.
+// same reports whether another plan has the same backend.
 func (m *membership) same(b *plan.Backend) bool {
 	return m != nil && m.plan.Settings == b.Settings && m.plan.Keys == b.Keys && slices.Equal(m.plan.Servers, b.Servers)
 }
 
-// prepare prepares a backend. before is what it was; nil: the backend is new.
+// prepare prepares a backend. before is nil for a new one.
 func (d *Directory) prepare(b *plan.Backend, before *membership) *prepared {
 	d.preload(b.Settings)
 	next := &prepared{membership: &membership{
@@ -75,7 +75,7 @@ func (d *Directory) prepare(b *plan.Backend, before *membership) *prepared {
 		next.backend = newBackend(d, b)
 		next.addServers(&membership{}, false)
 		next.group = newGroup(next.membership, nil)
-		next.backend.group.Store(next.group) // no loop has the backend yet
+		next.backend.group.Store(next.group) // no loop knows the backend yet
 		return next
 	}
 	next.backend = before.backend
@@ -86,14 +86,14 @@ func (d *Directory) prepare(b *plan.Backend, before *membership) *prepared {
 	return next
 }
 
-// addServers takes servers over, and makes those that are new.
+// addServers adopts the servers that stay, and creates new ones.
 func (p *prepared) addServers(before *membership, slowly bool) {
 	for i := range p.plan.Servers {
 		server := &p.plan.Servers[i]
 		s := before.byKey[server.Address]
 		if s == nil {
 			s = newServer(p.backend, p.plan.Settings, server, slowly)
-			p.slow = p.slow || s.standing.Load().permille < 1000
+			p.slow = p.slow || s.status.Load().permille < 1000
 		}
 		p.servers[i], p.byKey[server.Address] = s, s
 	}
@@ -104,14 +104,13 @@ func (p *prepared) addServers(before *membership, slowly bool) {
 	}
 }
 
-// Backends is the table of the loops: the backends of the plan by name. It does not change. A loop may use it before
-// Commit was called.
+// Backends returns the loops' table: the plan's backends by name. It is immutable, and may be used before Commit.
 func (c *Change) Backends() map[string]*Backend { return c.backends }
 
-// Commit puts the change in force. It is called on the control loop, in the order of the calls of Prepare.
+// Commit puts the change in force. Calls are made on the control loop, in the order of Prepare.
 func (c *Change) Commit() {
 	next := c.next
-	c.directory.inForce.Store(&next) // not &c.next: it would keep the plan before alive
+	c.directory.inForce.Store(&next) // not &c.next, which would keep the previous plan alive
 	for _, p := range c.prepared {
 		p.backend.commit(p)
 	}
@@ -122,5 +121,5 @@ func (c *Change) Commit() {
 	}
 }
 
-// Discard drops a change that is not committed. It is called on the planner's goroutine.
+// Discard drops an uncommitted change. It is called on the planner's goroutine.
 func (c *Change) Discard() { c.directory.planned = c.before }

@@ -14,17 +14,17 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// checks are the settings of the checks of a backend. They do not change. They are a copy: the settings of a backend
-// may be a part of a whole configuration, which a Monitor would keep.
+// checks holds a backend's check settings. It is immutable, and a copy: the settings of a backend may be part of a
+// whole configuration, which a Monitor would keep alive.
 type checks struct {
 	check config.Check
-	keys  *certs.Client // of its TLS; nil: there is no TLS with the servers
+	keys  *certs.Client // of its TLS; nil without TLS
 	agent config.Agent
 }
 
 func (c *checks) any() bool { return c.check.Interval > 0 || c.agent.Port != 0 }
 
-// setChecks takes the settings and keys of a plan. If they are the same, the checks continue as they are.
+// setChecks adopts the settings and keys of a plan. If they are unchanged, the checks continue.
 func (b *Backend) setChecks(p *plan.Backend) {
 	if next := (checks{p.Settings.Check, p.Keys, p.Settings.Agent}); b.checks == nil || *b.checks != next {
 		plain := next
@@ -33,35 +33,35 @@ func (b *Backend) setChecks(p *plan.Backend) {
 	}
 }
 
-// preload reads the files that checks need, where that may block.
+// preload reads the files that checks need, on a goroutine that may block.
 func (d *Directory) preload(b *config.Backend) {
 	s := &b.Check
 	if s.Interval == 0 || !s.TLS || b.TLS.CA != "" {
 		return
 	}
 	if err := health.Preload(s); err != nil {
-		d.Log.Sugar().Warnf("checks with TLS cannot read the system's certificates: %v", err)
+		d.Log.Sugar().Warnf("cannot read the system's certificates for health checks: %v", err)
 	}
 }
 
-// checking is the checks of a server.
+// checking holds the checks of a server.
 type checking struct {
-	monitor *health.Monitor // nil: the server is not checked
-	as      *checks         // what the monitor checks
-	known   health.State    // what the process before this one has found out, until the checks begin
-	last    atomic.Pointer[stats.Check]
-	counts  [len(checkResults)]atomic.Uint64
+	monitor   *health.Monitor // nil while the server is not checked
+	as        *checks         // the monitor's settings
+	inherited health.State    // handed over by the previous process, until the checks begin
+	last      atomic.Pointer[stats.Check]
+	counts    [len(checkResults)]atomic.Uint64
 }
 
 const (
 	checkSuccess = iota
 	checkFailure
-	checkInconclusive // the cause is on this machine
+	checkInconclusive // caused by this machine
 )
 
 var checkResults = [...]string{"success", "failure", "inconclusive"}
 
-// check begins checks of the server, changes their settings, or ends them, as the plan says. due is whether it is to be
+// check starts, reconfigures or stops the checks of the server, as its plan says. due tells whether it should be
 // checked at all.
 func (s *Server) check(due bool) {
 	c, want := &s.checking, s.Backend.checks
@@ -72,71 +72,71 @@ func (s *Server) check(due bool) {
 	switch wanted := due && want.any() && !maintained; {
 	case !wanted && c.monitor != nil:
 		s.stopChecks()
-		s.hearAgent(Up, "", 100)
-		if maintained && waits(&want.check) { // what was known is of before
-			s.hear(voiceCheck, Waiting, unchecked)
+		s.reportAgent(Up, "", 100)
+		if maintained && waits(&want.check) { // what was known is stale
+			s.report(signalCheck, Waiting, reasonUnchecked)
 		} else {
-			s.hear(voiceCheck, Up, "")
+			s.report(signalCheck, Up, "")
 		}
-	case !wanted && !waits(&want.check) && s.standing.Load().says[voiceCheck] == Waiting:
-		s.hear(voiceCheck, Up, "")
+	case !wanted && !waits(&want.check) && s.status.Load().states[signalCheck] == Waiting:
+		s.report(signalCheck, Up, "")
 	case !wanted:
 	case c.monitor == nil:
 		s.monitor(want)
 	case c.as != want:
 		c.as = want
 		if want.agent.Port == 0 {
-			s.hearAgent(Up, "", 100)
+			s.reportAgent(Up, "", 100)
 		}
 		c.monitor.Configure(&want.check, want.keys, &want.agent)
 	}
 }
 
-// monitor begins checks of the server.
+// monitor starts checks of the server.
 func (s *Server) monitor(as *checks) {
 	d := s.Backend.directory
 	cfg := health.Config{
 		Loop: d.Loop, Address: s.Address, Check: &as.check, Keys: as.keys, Agent: &as.agent,
 		Observer: (*observer)(s), OnCheck: s.checked, Seed: d.seed(s),
 	}
-	cfg.State, s.checking.known = s.checking.known, health.Falling
+	cfg.State, s.checking.inherited = s.checking.inherited, health.Falling
 	if as.agent.Port != 0 {
-		cfg.Report = s.standing.Load().agentReport()
+		cfg.Report = s.status.Load().agentReport()
 	}
-	if s.standing.Load().says[voiceCheck] == Waiting {
-		cfg.Soon = s.Backend.soon(&as.check)
+	if s.status.Load().states[signalCheck] == Waiting {
+		cfg.Soon = s.Backend.firstCheckSpread(&as.check)
 		switch {
 		case as.check.Interval == 0 || as.check.Initial == "up":
-			s.hear(voiceCheck, Up, "")
+			s.report(signalCheck, Up, "")
 		case as.check.Initial == "down":
 			cfg.State = health.Down
-			s.hear(voiceCheck, Down, unchecked)
+			s.report(signalCheck, Down, reasonUnchecked)
 		}
 	}
 	s.checking.as, s.checking.monitor = as, new(health.Monitor)
 	s.checking.monitor.Start(cfg)
 }
 
-// unchecked is the reason of a state that no check has found out.
-const unchecked = "its first check has not ended"
+// reasonUnchecked is the reason of a state before its first check.
+const reasonUnchecked = "first check pending"
 
-// waits reports whether servers have no connections before their first check has ended.
+// waits reports whether servers get no connections before their first check.
 func waits(c *config.Check) bool { return c.Interval > 0 && c.Initial != "up" }
 
-// soon returns the time over which the first checks of servers are spread that wait for them.
-func (b *Backend) soon(c *config.Check) time.Duration {
-	return max(1, min(time.Duration(len(b.member.servers))*soonEach, c.Timeout/2))
+// firstCheckSpread returns the time over which to spread the first checks of waiting servers.
+func (b *Backend) firstCheckSpread(c *config.Check) time.Duration {
+	return max(1, min(time.Duration(len(b.member.servers))*firstCheckSpacing, c.Timeout/2))
 }
 
-// soonEach is the time for each of these checks: 5 000 a second.
-const soonEach = 200 * time.Microsecond
+// firstCheckSpacing is the time per first check: 5 000 a second.
+const firstCheckSpacing = 200 * time.Microsecond
 
-// isChecked reports whether checks of the server are made, and not only its agent is asked.
+// isChecked reports whether the server is checked, not merely asked by its agent.
 func (s *Server) isChecked() bool {
 	return s.checking.monitor != nil && s.checking.as.check.Interval > 0
 }
 
-// stopChecks ends the checks. A check that is in flight ends later, and is not heard.
+// stopChecks ends the checks. The result of a check in flight is ignored.
 func (s *Server) stopChecks() {
 	if m := s.checking.monitor; m != nil {
 		m.Stop(func() {})
@@ -156,8 +156,8 @@ func (s *Server) checked(err error, took time.Duration) {
 	if result != checkInconclusive {
 		s.ejection.checked(err == nil, s.Backend.now()-int64(took))
 	}
-	if result != checkFailure && s.standing.Load().says[voiceCheck] == Waiting {
-		s.hear(voiceCheck, Up, "") // what is inconclusive tells nothing against it
+	if result != checkFailure && s.status.Load().states[signalCheck] == Waiting {
+		s.report(signalCheck, Up, "") // an inconclusive check does not count against it
 	}
 	s.checking.counts[result].Add(1)
 	s.Backend.checkTime.Observe(int64(took))
@@ -168,45 +168,45 @@ func (s *Server) checked(err error, took time.Duration) {
 	s.checking.last.Store(last)
 }
 
-// observer is a server that is told what checks and its agent say.
+// observer lets a server receive the results of its checks and its agent.
 type observer Server
 
-// OnHealth takes what the checks say.
+// OnHealth handles a result of the checks.
 func (o *observer) OnHealth(up bool, reason error) {
 	if up {
-		(*Server)(o).hear(voiceCheck, Up, "")
+		(*Server)(o).report(signalCheck, Up, "")
 		return
 	}
-	(*Server)(o).hear(voiceCheck, Down, fmt.Sprintf("the check has failed: %v", reason))
+	(*Server)(o).report(signalCheck, Down, fmt.Sprintf("check failed: %v", reason))
 }
 
-// OnAgent takes what the agent says.
+// OnAgent handles a report of the agent.
 func (o *observer) OnAgent(r health.AgentReport) {
 	state, reason := Up, ""
 	switch {
 	case r.State == health.AgentMaintenance:
-		state, reason = Maintenance, "the agent says maint"
+		state, reason = Maintenance, "agent reported maint"
 	case r.State == health.AgentDrain:
-		state, reason = Drain, "the agent says drain"
+		state, reason = Drain, "agent reported drain"
 	case r.Down:
 		state, reason = Down, agentDown+r.Reason
 	}
-	(*Server)(o).hearAgent(state, reason, r.Weight)
+	(*Server)(o).reportAgent(state, reason, r.Weight)
 }
 
-// agentDown is what the reason of an agent begins with in the reason of its server.
-const agentDown = "the agent says it is down: "
+// agentDown starts the reason of a server that its agent reports as down.
+const agentDown = "agent reported down: "
 
-// agentReport returns what the agent has said, as far as it is in force: the agent's next words change that.
-func (s *standing) agentReport() *health.AgentReport {
+// agentReport returns what the agent has reported so far, which its next report amends.
+func (s *status) agentReport() *health.AgentReport {
 	r := &health.AgentReport{Weight: s.agentPercent}
-	switch s.says[voiceAgent] {
+	switch s.states[signalAgent] {
 	case Drain:
 		r.State = health.AgentDrain
 	case Maintenance:
 		r.State = health.AgentMaintenance
 	case Down:
-		r.Down, r.Reason = true, strings.TrimPrefix(s.reasons[voiceAgent], agentDown)
+		r.Down, r.Reason = true, strings.TrimPrefix(s.reasons[signalAgent], agentDown)
 	}
 	return r
 }

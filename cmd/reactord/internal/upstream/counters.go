@@ -2,13 +2,13 @@ package upstream
 
 import "sync/atomic"
 
-// counters is what the loops count of a server: a few additions a connection.
+// counters counts events of a server, in a few additions for each connection.
 type counters struct {
 	_           [64]byte
-	connections atomic.Uint64 // connects that succeeded
+	connections atomic.Uint64 // successful connects
 	retries     atomic.Uint64
 	failures    [len(reasons)]atomic.Uint64
-	inARow      atomic.Int32 // failures since the last success
+	inARow      atomic.Int32 // consecutive failures
 	_           [64]byte
 	transitions atomic.Uint64 // of the state
 	ejections   atomic.Uint64

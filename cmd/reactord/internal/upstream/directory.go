@@ -15,57 +15,56 @@ import (
 type Config struct {
 	// Loop is the control loop.
 	Loop *reactor.Loop
-	// Log is where changes of servers' states are logged. nil: nowhere.
+	// Log receives changes of servers' states. It may be nil.
 	Log *zap.Logger
-	// OnDown is called on the control loop when a server with Check.CloseOnDown has gone down: its connections are to be
-	// reset. nil: nothing is done.
+	// OnDown is called on the control loop when a server with Check.CloseOnDown goes down, to reset its connections.
+	// It may be nil.
 	OnDown func(*Server)
-	// OnGroup is called on the control loop when a backend has another group or other limits: connections that wait for
-	// room may find it. nil: nothing is done.
+	// OnGroup is called on the control loop when a backend has a new group or new limits, so that waiting connections
+	// may find room. It may be nil.
 	OnGroup func(*Backend)
-	// Known is what the process before this one has handed over. It holds for servers that come later, too, as long as
-	// they come within knownFor.
-	Known Handover
-	// Seed makes the times of checks reproducible. 0: they are random.
+	// Inherited is what the previous process has handed over. It also applies to servers that appear within inheritFor.
+	Inherited Handover
+	// Seed makes the times of checks reproducible. 0 means random.
 	Seed uint64
 }
 
-// Directory is the backends of a proxy.
+// Directory holds the backends of a proxy.
 type Directory struct {
 	Config
-	inForce atomic.Pointer[table]       // what was committed last
-	planned table                       // what was prepared last; the planner's
-	known   map[serverKey]*ServerHealth // what was handed over; the planner's
-	expires time.Time                   // known, which is too old then
+	inForce   atomic.Pointer[table]       // committed last
+	planned   table                       // prepared last; owned by the planner
+	inherited map[serverKey]*ServerHealth // handed over; owned by the planner
+	expires   time.Time                   // when inherited is too old
 }
 
-// knownFor is how long what was handed over holds for servers that have not come yet: discovery finds them soon.
-const knownFor = 5 * time.Minute
+// inheritFor is how long a handover applies to servers that have not appeared yet: discovery finds them soon.
+const inheritFor = 5 * time.Minute
 
-// table is the backends of a plan by name. It does not change.
+// table maps the names of a plan's backends. It is immutable.
 type table map[string]*membership
 
-// New makes an empty directory. Its loop need not run yet.
+// New returns an empty directory. Its loop need not run yet.
 func New(cfg Config) *Directory {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	d := &Directory{Config: cfg, known: cfg.Known.known(), expires: time.Now().Add(knownFor)}
-	d.Known = Handover{}
+	d := &Directory{Config: cfg, inherited: cfg.Inherited.byKey(), expires: time.Now().Add(inheritFor)}
+	d.Inherited = Handover{}
 	d.inForce.Store(&table{})
 	return d
 }
 
-// handedOver returns what the process before this one has known of a server, or nil. It stays known until it expires,
-// since the plan that a new server is of may be discarded.
-func (d *Directory) handedOver(key serverKey) *ServerHealth {
-	if d.known != nil && time.Now().After(d.expires) {
-		d.known = nil
+// inheritedHealth returns what the previous process knew of a server, or nil. It remains until it expires, since the
+// plan with the new server may be discarded.
+func (d *Directory) inheritedHealth(key serverKey) *ServerHealth {
+	if d.inherited != nil && time.Now().After(d.expires) {
+		d.inherited = nil
 	}
-	return d.known[key]
+	return d.inherited[key]
 }
 
-// seed is what the times of a server's checks depend on; 0: on nothing.
+// seed returns the seed for the times of a server's checks, or 0 for random ones.
 func (d *Directory) seed(s *Server) uint64 {
 	if d.Seed == 0 {
 		return 0
@@ -75,7 +74,7 @@ func (d *Directory) seed(s *Server) uint64 {
 	return h.Sum64()
 }
 
-// Waiting returns how many servers wait for their first check. It may be called from any goroutine.
+// Waiting returns the number of servers that wait for their first check. It may be called from any goroutine.
 func (d *Directory) Waiting() (n int) {
 	for _, m := range *d.inForce.Load() {
 		for _, s := range m.servers {
@@ -87,7 +86,7 @@ func (d *Directory) Waiting() (n int) {
 	return n
 }
 
-// Stop ends checks and timers. It is called on the control loop. What the directory has can still be used.
+// Stop ends checks and timers. It is called on the control loop. The directory can still be read.
 func (d *Directory) Stop() {
 	for _, m := range *d.inForce.Load() {
 		m.backend.retire()

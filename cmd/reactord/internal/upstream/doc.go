@@ -1,40 +1,41 @@
-// Package upstream is what backends and their servers have across plans: limits, counts, counters, health, ejection,
-// weights, and the groups that servers are chosen from. All loops of a proxy share it.
+// Package upstream keeps what backends and their servers have across plans: limits, counters, health, ejection,
+// weights, and the groups from which servers are chosen. All loops of a proxy share it.
 //
 // # How to use it
 //
-// [New] makes a [Directory]. [Directory.Prepare] makes the objects that a plan adds, and a [Change]. [Change.Backends]
-// is the table of the loops. [Change.Commit] puts the change in force; [Change.Discard] drops it. [Directory.Stop] ends
-// checks and timers.
+// [New] returns a [Directory]. [Directory.Prepare] creates the objects that a plan adds, and a [Change];
+// [Change.Backends] is the table for the loops. [Change.Commit] puts the change in force, and [Change.Discard] drops
+// it. [Directory.Stop] ends checks and timers.
 //
-// A connection calls [Backend.Began] once. It asks its [Backend] for the [Group], and chooses a server by a
-// balance.Picker, which takes the server's Load. It calls [Server.Connected] or [Server.Failed]. When it ends, or could
-// not be made, it gives the Load back. Before it tries another server it asks [Backend.Retry], and calls
+// A connection calls [Backend.Began] once. It takes the [Group] of its [Backend], and chooses a server by a
+// balance.Picker, which takes the server's Load. Then it calls [Server.Connected] or [Server.Failed]. When it ends or
+// has failed, it gives the Load back. Before it tries another server, it asks [Backend.Retry] and calls
 // [Server.Retried].
 //
 // # What it guarantees
 //
-// A backend that keeps its name, and a server that keeps its backend and its address, is the same object in the next
-// plan, with its connections, counters, health and ejection. The same address in two backends is two servers.
+// A backend with the same name, and a server with the same backend and address, is the same object in the next plan,
+// with its connections, counters, health and ejection. One address in two backends is two servers.
 //
-// A server that has left is referred to by its connections only. Until the last of them has ended, they use it as
-// before. If its address comes back, that is another server.
+// A server that has left the plan is referred to by its connections only, which use it as before until they end. If
+// its address returns, that is a new server.
 //
-// A group never changes. Whatever happens to the servers in one turn of the control loop makes one new group. Groups
-// that take long are made less often: they take a tenth of the loop's time, so that a server which is down is used for
-// up to ten times as long as making a group takes. The groups of a plan are made in Prepare, not by a loop.
+// A group is immutable. All that happens to the servers in one turn of the control loop makes one new group. Slow
+// groups are computed less often, so that they take at most a tenth of the loop's time; a server that is down stays
+// in use for up to ten times as long as computing a group takes. The groups of a plan are computed in Prepare, not on
+// a loop.
 //
-// The server of a new plan that is checked is used when its first check has passed, unless Check.Initial says
-// otherwise. Until that it waits, and connections for which there is no other server wait, too. A connect that fails
-// for a reason on this machine, as the lack of a descriptor or a port, never tells against a server.
+// A new server with checks is used once its first check has passed, unless Check.Initial says otherwise. Until then
+// it waits, and so do connections that have no other server. A connect that fails for a reason on this machine, such
+// as a lack of descriptors or ports, never counts against a server.
 //
 // # Threads
 //
-// The control loop is one of the proxy's loops. It alone writes health, ejection, weights and groups, and it makes all
-// checks: a check of 5 000 servers every 5 s is 1 000 connects/s. With a subset, it checks those that it uses, and
-// those that come next. Prepare and Discard are called on the planner's
-// goroutine, one at a time; Commit and Stop are called on the control loop. What may be called from any thread says so:
-// it takes no lock, does not wait, and does not allocate, except to read a status or counters.
+// The control loop is one of the proxy's loops. Only it writes health, ejection, weights and groups, and it makes all
+// checks: 5 000 servers every 5 s are 1 000 connects/s. With a subset, it checks the servers that it uses and those
+// that come next. Prepare and Discard are called on the planner's goroutine, one at a time; Commit and Stop on the
+// control loop. Methods that may be called from any thread say so; they take no lock, do not wait, and allocate only
+// to read counters.
 //
 // # Files
 //

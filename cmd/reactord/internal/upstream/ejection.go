@@ -11,25 +11,26 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// ejection takes a server out for a time after connects have failed. Any loop may suggest it; the control loop decides.
+// ejection takes a server out for a time after connecting to it has failed. Any loop may suggest it; the control loop
+// decides.
 //
-// An ejection ends when its time has passed, when the server's check has passed Rise times, or when no other server is
-// left that could serve in its place. A check that has passed although connects fail would end each ejection soon after
-// it began: while no connect has succeeded since a check ended one, the next needs Rise passes more.
+// An ejection ends when its time is up, when the server's check has passed Rise times, or when no other server could
+// serve instead. If checks pass although connects fail, each ejection would soon end: until a connect has succeeded
+// after a check ended an ejection, the next one needs Rise more passes.
 type ejection struct {
 	sender.Work // of a suggestion
 	server      *Server
-	suggested   atomic.Bool // Work is queued
+	suggested   atomic.Bool // Work is enqueued
 
-	// What the control loop has.
+	// Owned by the control loop.
 	back    reactor.Timer // when the server is back
 	times   int           // recent ejections
-	backAt  int64         // when it was back last, or will be
-	began   int64         // the ejection, or the last one
-	passes  int           // checks in a row that began after that, and have passed
-	misled  int           // ejections that a check has ended, in a row, without a connect that succeeded since
-	trusted bool          // a check has ended the last one
-	served  uint64        // connects that had succeeded then
+	backAt  int64         // when the last ejection ended, or this one will
+	began   int64         // when this ejection began, or the last one
+	passes  int           // consecutive passed checks that began after that
+	misled  int           // consecutive ejections that a check has ended, without a successful connect since
+	trusted bool          // a check ended the last ejection
+	served  uint64        // successful connects by then
 }
 
 func (e *ejection) init(s *Server) {
@@ -50,8 +51,8 @@ func (e *ejection) Run() {
 	e.suggested.Store(false)
 	s := e.server
 	n := s.counters.inARow.Load()
-	if s.life != lifeMember || !s.Backend.tooMany(n) {
-		return // too late
+	if s.life != lifeMember || !s.Backend.shouldEject(n) {
+		return // no longer due
 	}
 	s.counters.inARow.Store(0)
 	switch {
@@ -63,7 +64,7 @@ func (e *ejection) Run() {
 	}
 }
 
-// begin takes the server out after so many failures.
+// begin ejects the server after a number of consecutive failures.
 func (e *ejection) begin(failures int32) {
 	s := e.server
 	c := &s.Backend.Settings().Ejection
@@ -83,22 +84,22 @@ func (e *ejection) begin(failures int32) {
 	s.counters.ejections.Add(1)
 	until := ""
 	if s.isChecked() {
-		until = fmt.Sprintf(", or until %d checks in a row have passed", e.needed())
+		until = fmt.Sprintf(", or until %d consecutive checks pass", e.needed())
 	}
-	s.hear(voiceEjection, Ejected, fmt.Sprintf("%d connects in a row have failed; out for %v%s", failures, d, until))
+	s.report(signalEjection, Ejected, fmt.Sprintf("%d consecutive connects failed; ejected for %v%s", failures, d, until))
 }
 
-// needed returns how many checks in a row end the ejection.
+// needed returns how many consecutive passed checks end the ejection.
 func (e *ejection) needed() int {
 	return max(1, e.server.checking.as.check.Rise) * (1 + e.misled)
 }
 
-// checked takes the result of a check that began at a time of the loop, and was conclusive.
+// checked handles a conclusive check that began at the loop's time began.
 func (e *ejection) checked(passed bool, began int64) {
 	switch {
-	case e.server.standing.Load().says[voiceEjection] != Ejected:
+	case e.server.status.Load().states[signalEjection] != Ejected:
 	case !passed:
-		e.passes, e.misled = 0, 0 // it sees what connects see
+		e.passes, e.misled = 0, 0 // the check agrees with the connects
 	case began > e.began:
 		if e.passes++; e.passes >= e.needed() {
 			e.trusted, e.served = true, e.server.counters.connections.Load()
@@ -107,44 +108,44 @@ func (e *ejection) checked(passed bool, began int64) {
 	}
 }
 
-// Abandon does nothing: the loop has ended.
+// Abandon does nothing: the loop has stopped.
 func (e *ejection) Abandon(error) {}
 
-// OnTimer lets the server back.
+// OnTimer ends the ejection.
 func (e *ejection) OnTimer(int64) { e.end() }
 
-// end lets the server back, if it is out.
+// end ends the ejection, if there is one.
 func (e *ejection) end() {
 	e.stop()
 	e.backAt = min(e.backAt, e.server.Backend.now())
-	e.server.counters.inARow.Store(0) // connects that began before have failed since
-	e.server.hear(voiceEjection, Up, "")
+	e.server.counters.inARow.Store(0) // connects that began before the end have failed since
+	e.server.report(signalEjection, Up, "")
 }
 
 func (e *ejection) stop() { e.server.Backend.directory.Loop.StopTimer(&e.back) }
 
-// tooMany reports whether a server is to be ejected after so many failures in a row.
-func (b *Backend) tooMany(failures int32) bool {
+// shouldEject reports whether this many consecutive failures call for an ejection.
+func (b *Backend) shouldEject(failures int32) bool {
 	most := b.Settings().Ejection.Failures
 	return most != 0 && int(failures) >= most
 }
 
-// candidates counts the servers of a backend that could serve if none was ejected.
+// candidates counts the servers that could serve if none were ejected.
 type candidates struct {
 	all, ejected int
-	serving      int         // that are not ejected
-	byPriority   map[int]int // these, of each priority
+	serving      int         // not ejected
+	byPriority   map[int]int // serving, by priority
 }
 
 func (b *Backend) candidates() candidates {
 	c := candidates{byPriority: map[int]int{}}
 	for i, s := range b.member.servers {
 		p := &b.member.plan.Servers[i]
-		st := s.standing.Load()
+		st := s.status.Load()
 		switch {
 		case !st.couldServe(p):
 			continue
-		case st.says[voiceEjection] == Ejected:
+		case st.states[signalEjection] == Ejected:
 			c.ejected++
 		default:
 			c.serving++
@@ -155,20 +156,20 @@ func (b *Backend) candidates() candidates {
 	return c
 }
 
-// substitutes returns how many others can serve in the place of a server. Whether one that is checked must be left for
-// another priority is for its check to say.
+// substitutes returns how many others can serve instead of a server. For a server with checks, only those of its
+// priority count: its check decides whether to leave the priority.
 func (c *candidates) substitutes(s *Server) (n int) {
-	p, st := s.settings.Load(), s.standing.Load()
+	p, st := s.settings.Load(), s.status.Load()
 	if n = c.serving; s.isChecked() {
 		n = c.byPriority[priority(p)]
 	}
-	if st.couldServe(p) && st.says[voiceEjection] != Ejected {
+	if st.couldServe(p) && st.states[signalEjection] != Ejected {
 		n-- // itself
 	}
 	return n
 }
 
-// priority returns the priority of a server, backups last.
+// priority returns the priority of a server, with backups last.
 func priority(p *plan.Server) int {
 	if p.Backup {
 		return math.MaxInt
@@ -182,15 +183,15 @@ func (b *Backend) mayEject(s *Server) bool {
 	return c.substitutes(s) > 0 && c.ejected < max(1, c.all*b.Settings().Ejection.MaxPercent/100)
 }
 
-// endEjections lets servers back that no other can serve in the place of any more.
+// endEjections ends the ejections of servers that no other can replace.
 func (b *Backend) endEjections() {
 	c := b.candidates()
 	if c.ejected == 0 {
 		return
 	}
 	for i, s := range b.member.servers {
-		st := s.standing.Load()
-		if st.says[voiceEjection] == Ejected && st.couldServe(&b.member.plan.Servers[i]) && c.substitutes(s) == 0 {
+		st := s.status.Load()
+		if st.states[signalEjection] == Ejected && st.couldServe(&b.member.plan.Servers[i]) && c.substitutes(s) == 0 {
 			s.ejection.end()
 		}
 	}

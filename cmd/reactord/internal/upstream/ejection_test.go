@@ -128,7 +128,7 @@ func TestEjectionLeavesTheLast(t *testing.T) {
 				test.change(&p)
 			}
 			servers := r.commit(p)["a"].member.servers
-			r.on(func() { servers[1].hear(voiceCheck, test.others, "test") })
+			r.on(func() { servers[1].report(signalCheck, test.others, "test") })
 			r.fail(servers[0])
 			if st := servers[0].State(); st != test.want {
 				t.Errorf("it is %v, want %v", st, test.want)
@@ -143,12 +143,12 @@ func TestEjectionsOfServersThatCouldServe(t *testing.T) {
 	servers := r.commit(backend("a", 8, lasting))["a"].member.servers
 	r.on(func() {
 		for _, s := range servers[4:] {
-			s.hear(voiceCheck, Down, "test")
+			s.report(signalCheck, Down, "test")
 		}
 	})
 	out := 0
 	for _, s := range servers {
-		if r.fail(s); s.standing.Load().says[voiceEjection] == Ejected {
+		if r.fail(s); s.status.Load().states[signalEjection] == Ejected {
 			out++
 		}
 	}
@@ -164,13 +164,13 @@ func TestEjectionOfWhatBecomesTheLast(t *testing.T) {
 		lose func(r *running, p *plan.Backend, other *Server)
 	}{
 		{"the other is down", func(r *running, _ *plan.Backend, other *Server) {
-			r.on(func() { other.hear(voiceCheck, Down, "test") })
+			r.on(func() { other.report(signalCheck, Down, "test") })
 		}},
 		{"its agent drains the other", func(r *running, _ *plan.Backend, other *Server) {
-			r.on(func() { other.hearAgent(Drain, "test", 100) })
+			r.on(func() { other.reportAgent(Drain, "test", 100) })
 		}},
 		{"its agent takes the weight of the other", func(r *running, _ *plan.Backend, other *Server) {
-			r.on(func() { other.hearAgent(Up, "", 0) })
+			r.on(func() { other.reportAgent(Up, "", 0) })
 		}},
 		{"the plan drains the other", func(r *running, p *plan.Backend, _ *Server) {
 			next := backend("a", 2, lasting)

@@ -7,16 +7,16 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Group is the servers that connections are spread over. It does not change.
+// Group holds the servers that connections are spread over. It is immutable.
 type Group struct {
 	*balance.Group
-	// Servers are those that the indexes of Group mean.
+	// Servers are indexed as in Group.
 	Servers []*Server
 
 	made inputs
 }
 
-// inputs are what a group is made of.
+// inputs determine a group.
 type inputs struct {
 	settings config.Balance
 	servers  []balance.Server
@@ -26,8 +26,8 @@ func (i *inputs) equal(o *inputs) bool {
 	return i.settings == o.settings && slices.Equal(i.servers, o.servers)
 }
 
-// newGroup is the group of the servers that take part. It may be called from any thread. If the given group is made of
-// the same, it is that.
+// newGroup returns a group of the eligible servers, or old if it has the same inputs. It may be called from any
+// thread.
 func newGroup(m *membership, old *Group) *Group {
 	g := &Group{
 		Servers: make([]*Server, 0, len(m.servers)),
@@ -35,9 +35,9 @@ func newGroup(m *membership, old *Group) *Group {
 	}
 	for i, s := range m.servers {
 		p := &m.plan.Servers[i]
-		st := s.standing.Load()
+		st := s.status.Load()
 		state, weight := st.stateIn(planned(p)), st.weight(p.Weight)
-		if !state.takesPart() || weight == 0 {
+		if !state.eligible() || weight == 0 {
 			continue
 		}
 		g.Servers = append(g.Servers, s)
@@ -59,7 +59,7 @@ func newGroup(m *membership, old *Group) *Group {
 	return g
 }
 
-// reduce makes the weights as small as they can be in proportion.
+// reduce divides the weights by their greatest common divisor.
 func reduce(servers []balance.Server) {
 	divisor := 0
 	for i := range servers {

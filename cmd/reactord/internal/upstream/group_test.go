@@ -21,9 +21,9 @@ func TestOneGroupATurn(t *testing.T) {
 		before := r.groups.Load()
 		r.on(func() {
 			for _, s := range b.member.servers {
-				s.hear(voiceCheck, Down, "test")
-				s.hear(voiceCheck, Up, "")
-				s.hear(voiceCheck, Down, "test")
+				s.report(signalCheck, Down, "test")
+				s.report(signalCheck, Up, "")
+				s.report(signalCheck, Down, "test")
 			}
 		})
 		eventually(t, "a group was made", func() bool { return r.groups.Load() > before })
@@ -78,7 +78,7 @@ func TestGroup(t *testing.T) {
 	p.Servers[2].Weight = 0
 	p.Servers[3].Backup, p.Servers[3].Locality, p.Servers[3].Priority = true, "here", 7
 	b := r.commit(p)["a"]
-	r.on(func() { b.member.servers[4].hear(voiceCheck, Down, "test") })
+	r.on(func() { b.member.servers[4].report(signalCheck, Down, "test") })
 	eventually(t, "there is a group with a server that is down", func() bool { return !b.Group().made.servers[1].Healthy })
 	g := b.Group().made.servers
 	if len(g) != 3 || !g[0].Backup || g[0].Locality != "here" || g[0].Priority != 7 || !g[0].Healthy || !g[2].Healthy {
@@ -100,7 +100,7 @@ func TestPanicIsLogged(t *testing.T) {
 	say := func(state State) {
 		r.on(func() {
 			for _, s := range servers[1:] {
-				s.hear(voiceCheck, state, "test")
+				s.report(signalCheck, state, "test")
 			}
 		})
 	}

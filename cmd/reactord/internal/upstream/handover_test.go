@@ -30,7 +30,7 @@ func runWith(t *testing.T, text string) *running {
 		t.Fatal(err)
 	}
 	r := run(t, reactor.Epoll, 1)
-	r.known = h.known()
+	r.inherited = h.byKey()
 	return r
 }
 
@@ -50,13 +50,13 @@ func TestHandover(t *testing.T) {
 	var text, ejected string
 	old.on(func() { // in one turn, so that no check ends meanwhile
 		c.Commit()
-		servers[0].hear(voiceCheck, Up, "")
-		servers[1].hear(voiceCheck, Down, "a reason")
-		servers[2].hear(voiceCheck, Up, "")
-		servers[3].hear(voiceCheck, Up, "")
-		servers[3].hearAgent(Drain, "tired", 50)
-		servers[0].hear(voiceCheck, Down, "") // it comes up, and starts slowly
-		servers[0].hear(voiceCheck, Up, "")
+		servers[0].report(signalCheck, Up, "")
+		servers[1].report(signalCheck, Down, "a reason")
+		servers[2].report(signalCheck, Up, "")
+		servers[3].report(signalCheck, Up, "")
+		servers[3].reportAgent(Drain, "tired", 50)
+		servers[0].report(signalCheck, Down, "") // it comes up, and starts slowly
+		servers[0].report(signalCheck, Up, "")
 		servers[0].began -= int64(30 * time.Minute)
 		for range 3 {
 			servers[2].Failed(syscall.ECONNREFUSED)
@@ -64,9 +64,9 @@ func TestHandover(t *testing.T) {
 		if servers[2].ejection.Run(); servers[2].State() != Ejected {
 			t.Errorf("it is %v", servers[2].State())
 		}
-		text, ejected = old.handOver(), servers[2].standing.Load().reason()
+		text, ejected = old.handOver(), servers[2].status.Load().reason()
 	})
-	reasons := []string{1: "a reason", 2: ejected, 3: "tired", 4: unchecked}
+	reasons := []string{1: "a reason", 2: ejected, 3: "tired", 4: reasonUnchecked}
 	for range 2 { // the second process hands over the same
 		next := runWith(t, text)
 		c, now := prepare(next)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// reason is why a connect failed, as it is counted.
+// reason classifies a failed connect for counters.
 type reason uint8
 
 const (
@@ -15,9 +15,9 @@ const (
 	reasonTimeout
 	reasonUnreachable
 	reasonReset
-	reasonAddrNotAvail // this machine has no free port
-	reasonLocalLimit   // this machine lacks a descriptor or memory, or does not allow it
-	reasonClient       // the server refuses what it is told of the client
+	reasonAddrNotAvail // no free port on this machine
+	reasonLocalLimit   // out of descriptors or memory on this machine, or not permitted
+	reasonClient       // refused because of what the server received about the client
 	reasonOther
 	reasonCount
 )
@@ -57,5 +57,5 @@ func reasonOf(err error) reason {
 	return reasonOther
 }
 
-// local reports whether the cause is on this machine. Then it does not tell against the server.
+// local reports whether the cause is on this machine. Such failures do not count against the server.
 func (r reason) local() bool { return r == reasonAddrNotAvail || r == reasonLocalLimit }

@@ -6,14 +6,14 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// retryBudget bounds the retries of a backend to a part of its connections.
+// retryBudget limits the retries of a backend to a share of its connections.
 type retryBudget struct {
-	connections, retries window // each in cache lines of its own
+	connections, retries window // on separate cache lines
 	refused              atomic.Uint64
 }
 
-// take takes a retry, if there is one within a part of the budget: 1 is all of it, 2 half of it. When several loops
-// take the last one at the same time, none may get it.
+// take takes a retry, if the budget has one; part 2 leaves half of the budget. When several loops compete for the
+// last one, none may get it.
 func (r *retryBudget) take(now int64, c *config.RetryBudget, part int64) bool {
 	if c.Percent == 0 {
 		return true
@@ -27,10 +27,10 @@ func (r *retryBudget) take(now int64, c *config.RetryBudget, part int64) bool {
 	return false
 }
 
-// window counts events of the last windowSeconds seconds.
+// window counts the events of the last windowSeconds seconds.
 type window struct {
 	_     [64]byte
-	slots [16]atomic.Int64 // a second, in the upper half, and how many events it had
+	slots [16]atomic.Int64 // the second in the upper half, its events in the lower
 	_     [64]byte
 }
 
@@ -42,7 +42,7 @@ const (
 
 func (w *window) slot(second int64) *atomic.Int64 { return &w.slots[second%int64(len(w.slots))] }
 
-// add counts an event, and returns how many there were in its second.
+// add counts an event, and returns the number of events in its second.
 func (w *window) add(now int64) int64 {
 	second := now / 1e9
 	slot := w.slot(second)
@@ -57,10 +57,10 @@ func (w *window) add(now int64) int64 {
 	}
 }
 
-// undo takes an event back that was added now.
+// undo removes an event added now.
 func (w *window) undo(now int64) { w.slot(now / 1e9).Add(-1) }
 
-// sum is how many events there were in the last seconds, with this one.
+// sum returns the number of events in the last seconds, including this one.
 func (w *window) sum(now int64) (n int64) {
 	for second := now/1e9 - windowSeconds + 1; second <= now/1e9; second++ {
 		if second < 0 {

@@ -11,15 +11,15 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// roster is the order in which this process checks the servers of a backend, if it does not check all of them. With a
-// fleet of processes, a server is checked by few, and the order is the one of balance's subsets: those that are used
-// come first. It does not change.
+// roster is the order in which this process checks the servers of a backend, if it does not check all of them, so
+// that each server is checked by few processes of a fleet. The order is that of balance's subsets: servers in use
+// come first. It is immutable.
 type roster struct {
-	sets [][]int32 // indexes of the servers in the order of this process, for each set of balance
-	most int       // how many of a set are checked, not counting those that are not up
+	sets [][]int32 // server indexes in the order of this process, for each set of balance
+	most int       // servers of a set to check, not counting those that are not up
 }
 
-// newRoster is the roster of a backend. nil: all servers are checked.
+// newRoster returns the roster of a backend, or nil if all servers are checked.
 func newRoster(b *plan.Backend) *roster {
 	s := b.Settings
 	most := checked(s)
@@ -50,8 +50,8 @@ func newRoster(b *plan.Backend) *roster {
 	return r
 }
 
-// checked is how many servers of each set are checked; 0: all. Those that would replace a member of the subset are
-// checked before they do.
+// checked returns how many servers of each set are checked, or 0 for all. Servers that would replace a member of the
+// subset are checked before they do.
 func checked(s *config.Backend) int {
 	if s.Check.Subset > 0 {
 		return s.Check.Subset
@@ -59,8 +59,8 @@ func checked(s *config.Backend) int {
 	return s.Balance.Subset + (s.Balance.Subset+1)/2
 }
 
-// walk visits all servers in order. first is whether the server is one of the first; visit returns whether it counts as
-// one.
+// walk visits all servers in order. first tells whether the server is among the first; visit returns whether it
+// counts as one of them.
 func (r *roster) walk(visit func(i int32, first bool) (counts bool)) {
 	for _, set := range r.sets {
 		left := r.most
@@ -72,10 +72,9 @@ func (r *roster) walk(visit func(i int32, first bool) (counts bool)) {
 	}
 }
 
-// checkServers begins and ends the checks of servers, as the plan, their states and the roster say. A server that is
-// not checked is up as far as checks are concerned, once those that are checked do not wait for their first check. So
-// one that is down is checked until it is up, and one that is not used any more for as long as its connections are to
-// be closed when it goes down.
+// checkServers starts and stops checks, as the plan, the servers' states and the roster say. An unchecked server
+// counts as up, once none of the checked ones waits for its first check. So a server that is down is checked until it
+// is up, and one that is no longer used as long as its connections would be closed when it goes down.
 func (b *Backend) checkServers() {
 	m := b.member
 	if m.roster == nil {
@@ -88,18 +87,18 @@ func (b *Backend) checkServers() {
 	closes := settings.Check.CloseOnDown && settings.Balance.Subset > 0
 	m.roster.walk(func(i int32, first bool) bool {
 		s := m.servers[i]
-		st := s.standing.Load()
-		s.check(first || st.says[voiceCheck] == Down || closes && s.Load.N() > 0)
+		st := s.status.Load()
+		s.check(first || st.states[signalCheck] == Down || closes && s.Load.N() > 0)
 		state := s.State()
 		waiting = waiting || state == Waiting && s.checking.monitor != nil
 		return (state == Up || state == Waiting) && st.weight(m.plan.Servers[i].Weight) > 0
 	})
 	if waiting {
-		return // those that are not checked may have to be
+		return // unchecked servers may still become due
 	}
 	for _, s := range m.servers {
 		if s.checking.monitor == nil && s.State() == Waiting {
-			s.hear(voiceCheck, Up, "")
+			s.report(signalCheck, Up, "")
 		}
 	}
 }
@@ -109,5 +108,5 @@ var hostname = sync.OnceValue(func() string {
 	return name
 })
 
-// subsetKey is what tells this process from others.
+// subsetKey returns what distinguishes this process from others.
 func subsetKey(s *config.Balance) string { return cmp.Or(s.SubsetKey, hostname()) }

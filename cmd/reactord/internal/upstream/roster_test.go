@@ -112,7 +112,7 @@ func TestRosterFollowsStates(t *testing.T) {
 		say := func(state State, servers ...*Server) {
 			r.on(func() {
 				for _, s := range servers {
-					s.hear(voiceCheck, state, "a test")
+					s.report(signalCheck, state, "a test")
 				}
 			})
 			r.on(b.publish)
@@ -222,7 +222,7 @@ func TestRosterModel(t *testing.T) {
 			for range rng.IntN(4) {
 				s := all[rng.IntN(len(all))]
 				if s.checking.monitor != nil { // only a check says something
-					s.hear(voiceCheck, []State{Up, Down}[rng.IntN(2)], "a test")
+					s.report(signalCheck, []State{Up, Down}[rng.IntN(2)], "a test")
 				}
 			}
 			b.publish()
@@ -235,7 +235,7 @@ func TestRosterModel(t *testing.T) {
 				if is && s.State() == Up && p.Weight > 0 {
 					up[p.Priority]++
 				}
-				if wanted := s.standing.Load().says[voiceCheck] == Down && p.State != plan.Maintenance; wanted && !is {
+				if wanted := s.status.Load().states[signalCheck] == Down && p.State != plan.Maintenance; wanted && !is {
 					t.Errorf("seed %d, round %d: %v is down, and not checked", seed, round, s.Address)
 				}
 			}

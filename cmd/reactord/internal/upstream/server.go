@@ -16,23 +16,23 @@ import (
 // Server is a server of a backend.
 type Server struct {
 	Backend *Backend
-	Address serveraddr.Addr // its key in the backend; it does not change
-	// Load is how many connections there are to the server, of all loops, with its limit. A Picker takes it.
+	Address serveraddr.Addr // its key in the backend; immutable
+	// Load counts the connections to the server over all loops, with its limit. A Picker takes it.
 	Load balance.Load
 
 	settings atomic.Pointer[plan.Server]
-	standing atomic.Pointer[standing]
+	status   atomic.Pointer[status]
 	counters counters
 
-	// What the control loop has.
-	life     life
-	ejection ejection
-	checking checking
-	began    int64         // when a slow start began, as Loop.Now
-	recalled *ServerHealth // of the process before this one, until the server joins; nil: nothing
+	// Owned by the control loop.
+	life      life
+	ejection  ejection
+	checking  checking
+	began     int64         // when its slow start began, on the loop's clock
+	inherited *ServerHealth // from the previous process, until the server joins; may be nil
 }
 
-// life is whether a server is in the plan:
+// life says whether a server is in the plan:
 //
 //	new    → member  a plan with it is put in force
 //	member → gone    a plan without it is put in force, or the directory stops
@@ -44,31 +44,31 @@ const (
 	lifeGone
 )
 
-// newServer makes a server of a plan. If it starts slowly, its weight is a tenth at first.
+// newServer creates a server of a plan. With slowly, it starts at a tenth of its weight.
 func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool) *Server {
 	s := &Server{Backend: b, Address: p.Address}
-	st := standing{since: time.Now(), agentPercent: 100, permille: 1000}
+	st := status{since: time.Now(), agentPercent: 100, permille: 1000}
 	if slowly {
 		st.permille = slowStartPermille
 	}
-	st.says[voicePlan], st.reasons[voicePlan] = planned(p), planReason(p)
+	st.states[signalPlan], st.reasons[signalPlan] = planned(p), planReason(p)
 	if waits(&settings.Check) {
-		st.says[voiceCheck], st.reasons[voiceCheck] = Waiting, unchecked
+		st.states[signalCheck], st.reasons[signalCheck] = Waiting, reasonUnchecked
 	}
-	if r := b.directory.handedOver(serverKey{b.Name, p.Address}); r != nil {
-		s.recall(r, settings, &st)
+	if r := b.directory.inheritedHealth(serverKey{b.Name, p.Address}); r != nil {
+		s.inherit(r, settings, &st)
 	}
 	s.settings.Store(p)
-	s.standing.Store(&st)
+	s.status.Store(&st)
 	s.Load.SetLimit(p.MaxConnections)
 	s.ejection.init(s)
 	return s
 }
 
-// Name is the server's name, for logs and metrics. It may be called from any thread.
+// Name returns the server's name for logs and metrics. It may be called from any thread.
 func (s *Server) Name() string { return s.settings.Load().Name }
 
-// Host is the host name of the server's address, or its IP address if it has none. It may be called from any thread.
+// Host returns the host name of the server's address, or else its IP address. It may be called from any thread.
 func (s *Server) Host() string {
 	if host := s.settings.Load().Host; host != "" {
 		return host
@@ -76,14 +76,13 @@ func (s *Server) Host() string {
 	return s.Address.IP().String()
 }
 
-// Plain reports whether there is no TLS with the server, although the backend has it. It may be called from any thread.
+// Plain reports whether the server has no TLS although its backend does. It may be called from any thread.
 func (s *Server) Plain() bool { return s.settings.Load().Plain }
 
-// State is the server's state. It may be called from any thread.
-func (s *Server) State() State { return s.standing.Load().state() }
+// State returns the server's state. It may be called from any thread.
+func (s *Server) State() State { return s.status.Load().state() }
 
-// Connected says that a connect which began at a time has succeeded. Both are times of the loop. It may be called from
-// any thread.
+// Connected records a successful connect that began at began, on the loop's clock. It may be called from any thread.
 func (s *Server) Connected(began, now int64) {
 	s.counters.connections.Add(1)
 	s.Backend.time.Observe(now - began)
@@ -92,8 +91,8 @@ func (s *Server) Connected(began, now int64) {
 	}
 }
 
-// Failed says that a connect has failed. If the cause is on this machine, as the lack of a descriptor or a port, it is
-// counted and does not tell against the server. It may be called from any thread.
+// Failed records a failed connect. If the cause is on this machine, such as a lack of descriptors or ports, it is
+// counted but not held against the server. It may be called from any thread.
 func (s *Server) Failed(err error) {
 	r := reasonOf(err)
 	s.counters.failures[r].Add(1)
@@ -102,101 +101,100 @@ func (s *Server) Failed(err error) {
 	}
 }
 
-// Refused says that the server has failed a connection, perhaps because of what it was told of the client: his name,
-// protocol or address. It is counted, and does not tell against the server. It may be called from any thread.
+// Refused records that the server failed a connection perhaps because of the client's name, protocol or address. It
+// is counted but not held against the server. It may be called from any thread.
 func (s *Server) Refused() { s.counters.failures[reasonClient].Add(1) }
 
-// Blame says that a failure which [Server.Refused] has counted tells against the server nevertheless. It may be called
-// from any thread.
+// Blame holds a failure counted by [Server.Refused] against the server after all. It may be called from any thread.
 func (s *Server) Blame() {
-	if n := s.counters.inARow.Add(1); s.Backend.tooMany(n) {
+	if n := s.counters.inARow.Add(1); s.Backend.shouldEject(n) {
 		s.ejection.suggest()
 	}
 }
 
-// Retried says that a connection which could not be made to this server tries another one. It may be called from any
+// Retried records that a connection which could not reach this server tries another one. It may be called from any
 // thread.
 func (s *Server) Retried() { s.counters.retries.Add(1) }
 
-// join puts the settings of a plan in force.
+// join puts the server's settings of a plan in force.
 func (s *Server) join(p *plan.Server) {
 	s.settings.Store(p)
 	s.Load.SetLimit(p.MaxConnections)
 	if s.life == lifeNew {
 		s.life = lifeMember
 		s.began = s.Backend.now()
-		if s.recalled != nil {
+		if s.inherited != nil {
 			s.resume()
 		}
 	}
-	s.hear(voicePlan, planned(p), planReason(p))
+	s.report(signalPlan, planned(p), planReason(p))
 }
 
-// planReason is why a server is not up in a plan.
+// planReason returns why a server is not up in a plan.
 func planReason(p *plan.Server) string {
 	if p.State == plan.Up {
 		return ""
 	}
 	if strings.HasPrefix(p.Origin, plan.Overridden) {
-		return "an operator says so"
+		return "set by an operator"
 	}
-	return "the plan says so"
+	return "set by the configuration"
 }
 
-// leave ends what runs for a server that has left.
+// leave ends what runs for a server that has left the plan.
 func (s *Server) leave() {
 	s.life = lifeGone
 	s.ejection.stop()
 	s.stopChecks()
 }
 
-// hear takes what a voice says of the server.
-func (s *Server) hear(v voice, state State, reason string) {
-	s.hearWeight(v, state, reason, s.standing.Load().agentPercent)
+// report handles a state that a signal reports.
+func (s *Server) report(v signal, state State, reason string) {
+	s.reportWeighted(v, state, reason, s.status.Load().agentPercent)
 }
 
-// hearAgent takes what the agent says, with its weight in per cent.
-func (s *Server) hearAgent(state State, reason string, percent int) {
-	s.hearWeight(voiceAgent, state, reason, percent)
+// reportAgent handles a state and a weight in per cent that the agent reports.
+func (s *Server) reportAgent(state State, reason string, percent int) {
+	s.reportWeighted(signalAgent, state, reason, percent)
 }
 
-func (s *Server) hearWeight(v voice, state State, reason string, percent int) {
-	before := s.standing.Load()
-	if before.says[v] == state && before.reasons[v] == reason && before.agentPercent == percent {
+func (s *Server) reportWeighted(v signal, state State, reason string, percent int) {
+	before := s.status.Load()
+	if before.states[v] == state && before.reasons[v] == reason && before.agentPercent == percent {
 		return
 	}
 	after := *before
-	after.says[v], after.reasons[v], after.agentPercent = state, reason, percent
+	after.states[v], after.reasons[v], after.agentPercent = state, reason, percent
 	s.change(v, before, &after)
 }
 
-// change replaces the standing, as a voice says.
-func (s *Server) change(v voice, before, after *standing) {
+// change replaces the status after a signal has changed.
+func (s *Server) change(v signal, before, after *status) {
 	from, to := before.state(), after.state()
 	if from != to {
 		after.since = time.Now()
 		after.down = before.downtime(after.since)
-		// One that has waited since the process has started does not start slowly.
+		// A server that has waited since the process started does not start slowly.
 		if to == Up && s.Backend.slowStart() != 0 && (from != Waiting || before.permille != 1000) {
 			after.permille, s.began = slowStartPermille, s.Backend.now()
 		}
 		s.counters.transitions.Add(1)
 		s.log(from, to, after.reason())
 	}
-	s.standing.Store(after)
-	if v != voicePlan || after.permille != before.permille {
+	s.status.Store(after)
+	if v != signalPlan || after.permille != before.permille {
 		s.Backend.surprises.Add(1)
 		s.Backend.publishSoon()
 	}
-	if went(before, after, Down) && s.Backend.Settings().Check.CloseOnDown && s.Backend.directory.OnDown != nil {
+	if entered(before, after, Down) && s.Backend.Settings().Check.CloseOnDown && s.Backend.directory.OnDown != nil {
 		s.Backend.directory.OnDown(s)
 	}
 }
 
-// went reports whether a check or the agent has begun to say a state.
-func went(before, after *standing, state State) bool {
-	for _, v := range []voice{voiceCheck, voiceAgent} {
-		if before.says[v] != state && after.says[v] == state {
+// entered reports whether a check or the agent has newly reported a state.
+func entered(before, after *status, state State) bool {
+	for _, v := range []signal{signalCheck, signalAgent} {
+		if before.states[v] != state && after.states[v] == state {
 			return true
 		}
 	}

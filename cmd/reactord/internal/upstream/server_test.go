@@ -99,8 +99,8 @@ func TestSlowStart(t *testing.T) {
 		}
 		var began time.Time
 		r.on(func() {
-			s.hear(voiceCheck, Down, "test")
-			s.hear(voiceCheck, Up, "")
+			s.report(signalCheck, Down, "test")
+			s.report(signalCheck, Up, "")
 			if p := s.Stats().WeightPercent; p != 10 {
 				t.Errorf("%v %% when it comes up", p)
 			}
@@ -161,22 +161,22 @@ func TestStats(t *testing.T) {
 func TestDowntime(t *testing.T) {
 	r := run(t, reactor.Epoll, 1)
 	s := r.commit(backend("a", 1))["a"].Group().Servers[0]
-	r.on(func() { s.hear(voiceCheck, Down, "test") })
+	r.on(func() { s.report(signalCheck, Down, "test") })
 	eventually(t, "its downtime counts", func() bool { return s.Stats().Downtime >= 0.002 })
-	r.on(func() { s.hear(voiceCheck, Up, "") })
+	r.on(func() { s.report(signalCheck, Up, "") })
 	was := s.Stats().Downtime
 	time.Sleep(5 * time.Millisecond)
 	if now := s.Stats().Downtime; was < 0.002 || now != was {
 		t.Errorf("%v s, and later %v s", was, now)
 	}
-	r.on(func() { s.hear(voicePlan, Drain, "") })
+	r.on(func() { s.report(signalPlan, Drain, "") })
 	time.Sleep(2 * time.Millisecond)
 	if now := s.Stats().Downtime; now != was {
 		t.Errorf("%v s while it drains, want %v s", now, was)
 	}
-	var st standing
+	var st status
 	long := ServerHealth{Check: "down", Since: time.Now().Add(-time.Hour)}
-	new(Server).recall(&long, &config.Backend{Check: config.Check{Interval: time.Second}}, &st)
+	new(Server).inherit(&long, &config.Backend{Check: config.Check{Interval: time.Second}}, &st)
 	if d := st.downtime(time.Now()); st.state() != Down || d > time.Minute || d < 0 {
 		t.Errorf("%v is %v after a hand-over", d, st.state())
 	}
@@ -187,7 +187,7 @@ func TestSameAddress(t *testing.T) {
 	r := run(t, reactor.Epoll, 1)
 	all := r.commit(backend("a", 2), backend("b", 2))
 	a, b := all["a"].Group().Servers[0], all["b"].Group().Servers[0]
-	r.on(func() { a.hear(voiceCheck, Down, "test") })
+	r.on(func() { a.report(signalCheck, Down, "test") })
 	if a.Address != b.Address || a.State() != Down || b.State() != Up {
 		t.Errorf("%v is %v, %v is %v", a.Address, a.State(), b.Address, b.State())
 	}

@@ -73,7 +73,7 @@ type simulation struct {
 type model struct {
 	backend  *Backend
 	plan     plan.Server
-	says     [voiceCount]State
+	states   [signalCount]State
 	inARow   int
 	times    int
 	backAt   int64
@@ -81,7 +81,7 @@ type model struct {
 	failures uint64
 }
 
-func (m *model) state() State { return max(m.says[0], m.says[1], m.says[2], m.says[3]) }
+func (m *model) state() State { return max(m.states[0], m.states[1], m.states[2], m.states[3]) }
 
 func (s *simulation) start() {
 	for i := range s.loops {
@@ -119,7 +119,7 @@ func (s *simulation) drive(t *simring.Thread) {
 		case 0:
 			s.commit(t)
 		case 1:
-			s.hear(t)
+			s.report(t)
 		case 2, 3:
 			s.connects(t)
 		case 4:
@@ -163,7 +163,7 @@ func (s *simulation) commit(t *simring.Thread) {
 	if s.rng.IntN(2) == 0 { // meanwhile
 		t.Sleep(time.Duration(s.rng.Int64N(int64(3 * time.Second))))
 		s.on(t, 0, s.follow)
-		s.hear(t)
+		s.report(t)
 		s.connects(t)
 	}
 	if s.rng.IntN(4) == 0 {
@@ -194,12 +194,12 @@ func (s *simulation) commit(t *simring.Thread) {
 			}
 			s.servers[server] = m
 			m.plan = p.Backends[i].Servers[j]
-			s.say(m, voicePlan, [...]State{Up, Drain, Maintenance}[m.plan.State], now)
-			if m.says[voiceCheck] == Waiting { // there are no checks
-				s.say(m, voiceCheck, Up, now)
+			s.say(m, signalPlan, [...]State{Up, Drain, Maintenance}[m.plan.State], now)
+			if m.states[signalCheck] == Waiting { // there are no checks
+				s.say(m, signalCheck, Up, now)
 			}
 			if b.Settings().Ejection.Failures == 0 {
-				s.say(m, voiceEjection, Up, now)
+				s.say(m, signalEjection, Up, now)
 				m.inARow = 0
 			}
 			if b.slowStart() == 0 {
@@ -211,9 +211,9 @@ func (s *simulation) commit(t *simring.Thread) {
 
 const longAgo = -int64(time.Hour)
 
-func (s *simulation) say(m *model, v voice, state State, now int64) {
+func (s *simulation) say(m *model, v signal, state State, now int64) {
 	before := m.state()
-	m.says[v] = state
+	m.states[v] = state
 	over := m.backend.slowStart()
 	whole := before == Waiting && now-m.cameUp >= over // it has waited with its whole weight
 	if before != Up && m.state() == Up && over != 0 && !whole {
@@ -235,18 +235,18 @@ func (s *simulation) pick() (*Server, *model) {
 	return server, s.servers[server]
 }
 
-// hear lets a check or an agent say something.
-func (s *simulation) hear(t *simring.Thread) {
+// report lets a check or an agent say something.
+func (s *simulation) report(t *simring.Thread) {
 	server, m := s.pick()
 	if server == nil {
 		return
 	}
-	v, state := voiceCheck, []State{Up, Up, Down, Down, Waiting}[s.rng.IntN(5)]
+	v, state := signalCheck, []State{Up, Up, Down, Down, Waiting}[s.rng.IntN(5)]
 	if s.rng.IntN(2) == 0 {
-		v, state = voiceAgent, []State{Up, Up, Down, Drain, Maintenance}[s.rng.IntN(5)]
+		v, state = signalAgent, []State{Up, Up, Down, Drain, Maintenance}[s.rng.IntN(5)]
 	}
 	s.on(t, 0, func() {
-		server.hear(v, state, "test")
+		server.report(v, state, "test")
 		s.say(m, v, state, s.loops[0].Now())
 	})
 }
@@ -298,7 +298,7 @@ func (s *simulation) eject(server *Server, m *model, c *config.Ejection) {
 	if d := want - m.backAt; d < 0 || d > int64(time.Second/2) {
 		s.k.Errorf("a server is out for %v too short", time.Duration(d))
 	}
-	s.say(m, voiceEjection, Ejected, 0)
+	s.say(m, signalEjection, Ejected, 0)
 }
 
 // candidates counts the servers that could serve if none was ejected, and how many of them are.
@@ -306,7 +306,7 @@ func (s *simulation) candidates(b *Backend) (all, out int) {
 	for server, m := range s.servers {
 		if server.Backend == b && m.couldServe() {
 			all++
-			if m.says[voiceEjection] == Ejected {
+			if m.states[signalEjection] == Ejected {
 				out++
 			}
 		}
@@ -315,7 +315,7 @@ func (s *simulation) candidates(b *Backend) (all, out int) {
 }
 
 func (m *model) couldServe() bool {
-	return m.plan.Weight > 0 && max(m.says[voicePlan], m.says[voiceCheck], m.says[voiceAgent]) == Up
+	return m.plan.Weight > 0 && max(m.states[signalPlan], m.states[signalCheck], m.states[signalAgent]) == Up
 }
 
 // follow lets servers back whose ejection has ended, or which are the only ones that could serve.
@@ -326,16 +326,16 @@ func (s *simulation) follow() {
 			continue
 		}
 		for server, m := range s.servers {
-			if server.Backend == b && m.says[voiceEjection] == Ejected && m.couldServe() {
+			if server.Backend == b && m.states[signalEjection] == Ejected && m.couldServe() {
 				m.inARow, m.backAt = 0, min(m.backAt, now)
-				s.say(m, voiceEjection, Up, now)
+				s.say(m, signalEjection, Up, now)
 			}
 		}
 	}
 	for _, m := range s.servers {
-		if m.says[voiceEjection] == Ejected && s.loops[0].Now() > m.backAt {
+		if m.states[signalEjection] == Ejected && s.loops[0].Now() > m.backAt {
 			m.inARow = 0
-			s.say(m, voiceEjection, Up, m.backAt)
+			s.say(m, signalEjection, Up, m.backAt)
 		}
 	}
 }
@@ -362,7 +362,7 @@ func (s *simulation) checkWeight(server *Server, m *model, now int64) {
 	if since := now - m.cameUp; since < over {
 		most = 0.1 + 0.9*float64(since)/float64(over)
 	}
-	got := float64(server.standing.Load().permille) / 1000
+	got := float64(server.status.Load().permille) / 1000
 	if m.state() == Up && (got > most || got < max(most-0.12, 0.1)) {
 		s.k.Errorf("server %v has %v of its weight, want %v, or a step less", server.Address, got, most)
 	}

@@ -1,17 +1,17 @@
 package upstream
 
-// A server that starts slowly has a tenth of its weight at first. It grows in steps.
+// A slow start begins at a tenth of the weight, which grows in steps.
 const (
 	slowStartPermille = 100
 	slowStartSteps    = 10
 )
 
-// slowStart is how long a server's weight grows, in ns; 0: not at all.
+// slowStart returns the duration of a slow start in ns, or 0 for none.
 func (b *Backend) slowStart() int64 { return int64(b.Settings().Balance.SlowStart) }
 
-// grow sets the part of the weight that a server has now, and reports whether it will grow further.
+// grow updates the current share of the weight, and reports whether it will grow further.
 func (s *Server) grow(now, over int64) bool {
-	before := s.standing.Load()
+	before := s.status.Load()
 	if before.permille == 1000 {
 		return false
 	}
@@ -20,7 +20,7 @@ func (s *Server) grow(now, over int64) bool {
 	if elapsed := now - s.began; elapsed < over {
 		after.permille = slowStartPermille + int((1000-slowStartPermille)*elapsed/over)
 	}
-	s.standing.Store(&after)
+	s.status.Store(&after)
 	s.Backend.surprises.Add(1)
 	return after.permille < 1000
 }

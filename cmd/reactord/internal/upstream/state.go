@@ -6,103 +6,103 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// State is what a server is used for. Four voices say a state each; the server has the last of them in this order.
+// State is what a server may be used for. Four signals report a state each; the most severe one wins.
 //
 //	the plan    Up → Drain, Maintenance and back     whenever a plan is put in force
 //	the checks  Waiting → Up, Down                   the first check has ended
 //	            Up → Down                            Fall checks in a row have failed
-//	            Down → Up                            Rise checks in a row have succeeded, or there are none any more
-//	the agent   Up → Down, Drain, Maintenance, back  the agent's word, or it is not asked any more
+//	            Down → Up                            Rise checks in a row have succeeded, or checks are disabled
+//	the agent   Up → Down, Drain, Maintenance, back  the agent reports it, or is no longer asked
 //	ejection    Up → Ejected                         Failures connects in a row have failed
 //	            Ejected → Up                         its time has passed, its check has passed Rise times, no other
-//	                                                 server can serve, or servers are not ejected any more
+//	                                                 server can serve, or ejection is disabled
 type State uint8
 
 // The states of a server.
 const (
-	Up          State = iota // it gets new connections
-	Ejected                  // out for a time, because connections could not be made
-	Waiting                  // its first check has not ended
-	Down                     // a check or the agent says so
+	Up          State = iota // gets new connections
+	Ejected                  // out for a time after failed connects
+	Waiting                  // its first check is pending
+	Down                     // reported by a check or the agent
 	Drain                    // no new connections
-	Maintenance              // the same, and it is not checked
+	Maintenance              // no new connections and no checks
 	stateCount
 )
 
 var stateNames = [stateCount]string{"up", "ejected", "waiting", "down", "drain", "maintenance"}
 
-// logged is what the log says when a server enters a state.
+// logged is the log message for entering a state.
 var logged = [stateCount]string{
-	"server is up", "server is ejected", "server waits for its first check", "server is down", "server is draining",
+	"server is up", "server is ejected", "server awaits its first check", "server is down", "server is draining",
 	"server is in maintenance",
 }
 
-// String is the state for people and metrics.
+// String returns the name of the state, for people and metrics.
 func (s State) String() string { return stateNames[s] }
 
-// takesPart reports whether the server counts as one of the group: it has connections, or would have if it were well.
-func (s State) takesPart() bool { return s < Drain }
+// eligible reports whether the server is eligible for traffic, health aside.
+func (s State) eligible() bool { return s < Drain }
 
-// voice is who says in which state a server is.
-type voice uint8
+// signal is one of the signals that report a server's state.
+type signal uint8
 
 const (
-	voicePlan voice = iota
-	voiceCheck
-	voiceAgent
-	voiceEjection
-	voiceCount
+	signalPlan signal = iota
+	signalCheck
+	signalAgent
+	signalEjection
+	signalCount
 )
 
-// standing is what is known of a server. It does not change: the control loop replaces it.
-type standing struct {
-	says    [voiceCount]State
-	reasons [voiceCount]string // for people
-	since   time.Time          // when the state was entered
-	down    time.Duration      // how long the server was down or ejected before that
+// status is what is known of a server. It is immutable: the control loop replaces it.
+type status struct {
+	states  [signalCount]State
+	reasons [signalCount]string // for people
+	since   time.Time           // when it entered the state
+	down    time.Duration       // total time down or ejected before that
 
-	agentPercent int // of the weight
-	permille     int // of the weight, while the server starts slowly; 1000: all
+	agentPercent int // percentage of the weight
+	permille     int // share of the weight during a slow start; otherwise 1000
 }
 
-// deciding is the voice that decides: the one with the last state.
-func (s *standing) deciding() voice {
-	v := voicePlan
-	for i, state := range s.says {
-		if state > s.says[v] {
-			v = voice(i)
+// deciding returns the signal with the most severe state.
+func (s *status) deciding() signal {
+	v := signalPlan
+	for i, state := range s.states {
+		if state > s.states[v] {
+			v = signal(i)
 		}
 	}
 	return v
 }
 
-func (s *standing) state() State { return s.says[s.deciding()] }
+func (s *status) state() State { return s.states[s.deciding()] }
 
-// reason is why the server is not up; "": it is.
-func (s *standing) reason() string { return s.reasons[s.deciding()] }
+// reason returns why the server is not up, or "" if it is.
+func (s *status) reason() string { return s.reasons[s.deciding()] }
 
-// downtime returns how long the server was down or ejected.
-func (s *standing) downtime(now time.Time) time.Duration {
+// downtime returns how long the server has been down or ejected.
+func (s *status) downtime(now time.Time) time.Duration {
 	if state := s.state(); state != Down && state != Ejected {
 		return s.down
 	}
 	return s.down + now.Sub(s.since)
 }
 
-// weight is what the server's weight is now, in thousandths.
-func (s *standing) weight(of int) int { return of * s.agentPercent * s.permille / 100 }
+// weight returns the current weight in thousandths.
+func (s *status) weight(of int) int { return of * s.agentPercent * s.permille / 100 }
 
-// stateIn is the state if the plan says another one.
-func (s *standing) stateIn(planned State) State {
-	return max(planned, s.says[voiceCheck], s.says[voiceAgent], s.says[voiceEjection])
+// stateIn returns the state if the plan reported another one.
+func (s *status) stateIn(planned State) State {
+	return max(planned, s.states[signalCheck], s.states[signalAgent], s.states[signalEjection])
 }
 
-// couldServe reports whether the server would have connections if it was not ejected.
-func (s *standing) couldServe(p *plan.Server) bool {
-	return s.weight(p.Weight) > 0 && max(planned(p), s.says[voiceCheck], s.says[voiceAgent]) == Up
+// couldServe reports whether the server would get connections if it were not ejected.
+func (s *status) couldServe(p *plan.Server) bool {
+	return s.weight(p.Weight) > 0 && max(planned(p), s.states[signalCheck], s.states[signalAgent]) == Up
 }
 
-// planned is what a plan says of a server.
+// planned returns the state that a plan reports.
 func planned(p *plan.Server) State {
 	switch p.State {
 	case plan.Drain:

@@ -9,7 +9,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// All returns the backends in force, in the order of their names, each with its servers. Any goroutine may iterate.
+// All iterates over the backends in force, sorted by name, each with its servers. It may be called from any
+// goroutine.
 func (d *Directory) All() iter.Seq2[*Backend, []*Server] {
 	inForce := *d.inForce.Load()
 	return func(yield func(*Backend, []*Server) bool) {
@@ -21,7 +22,8 @@ func (d *Directory) All() iter.Seq2[*Backend, []*Server] {
 	}
 }
 
-// Stats reads the backend, whose servers [Directory.All] returned. It may be called from any goroutine.
+// Stats reads the counters of the backend, whose servers come from [Directory.All]. It may be called from any
+// goroutine.
 func (b *Backend) Stats(servers []*Server) stats.Backend {
 	settings := b.Settings()
 	out := stats.Backend{
@@ -49,9 +51,9 @@ func (b *Backend) Stats(servers []*Server) stats.Backend {
 	return out
 }
 
-// Stats reads the server. It may be called from any goroutine.
+// Stats reads the counters of the server. It may be called from any goroutine.
 func (s *Server) Stats() stats.Server {
-	p, st := s.settings.Load(), s.standing.Load()
+	p, st := s.settings.Load(), s.status.Load()
 	out := stats.Server{
 		Backend:          s.Backend.Name,
 		Name:             p.Name,
