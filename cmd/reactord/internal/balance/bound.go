@@ -2,18 +2,18 @@ package balance
 
 import "math"
 
-// Bounded load: no server gets more than a multiple of the average number of connections for its weight. Source:
+// Bounded load limits each server to a multiple of the average number of connections for its weight. Source:
 // Mirrokni, Thorup and Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2016.
 
-// limit is how many connections a member may have.
+// limit returns how many connections a member may have.
 func (c *choice) limit(m *member) float64 { return math.Ceil(c.bound * float64(m.weight)) }
 
-// mean is the average number of connections for one of weight, in a set of the Picker's group. To sum up the loads of
-// many servers for each connection would be slow: a sum serves as many connections as there are servers, divided by
+// mean is the average number of connections per weight, in a set of the Picker's group. Summing up the loads of many
+// servers for each connection would be slow, so a sum serves as many connections as there are servers, divided by
 // meanShare.
 type mean struct {
 	set  int
-	left int // how many more connections it serves
+	left int // connections that it may still serve
 	sum  int
 }
 

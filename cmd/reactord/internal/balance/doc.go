@@ -1,21 +1,19 @@
-// Package balance chooses the server that a connection goes to, and counts the connections of servers. It does no I/O
-// and knows no time.
+// Package balance chooses the server of a connection, and counts the connections of servers. It does no I/O and has
+// no clock.
 //
 // # How to use it
 //
-// [NewGroup] makes a [Group] of the servers of a backend, as they are at that moment. When their health, weights or
+// [NewGroup] returns a [Group] of a backend's servers in their current state. When their health, weights or
 // membership change, [Group.Renew] makes the next one. Each loop has a [Picker] for each backend. [Picker.Pick]
-// chooses a server for a [Request] and counts the connection in the server's [Load]; who ends the connection calls
-// [Load.Give]. If connecting fails, the server is added to Request.Tried, and Pick is called again, with the group
-// that is current then.
+// chooses a server for a [Request] and counts the connection in the server's [Load]; [Load.Give] ends it. If
+// connecting fails, add the server to Request.Tried and call Pick again, with the group that is current then.
 //
 // # What it guarantees
 //
-// A server without a weight, or that is in Request.Tried, or that is full, is never picked; one that is not healthy
-// only in panic. The limits of loads are exact for all loops together. [ErrFull] is returned only if there is a
-// server that would do if it were not full, or one of which it is not known yet whether it is healthy, [ErrNoServer]
-// only if there is none. Only relations of weights count: to
-// give fractions, multiply all by the same number.
+// A server that has no weight, is in Request.Tried, or is full is never picked; an unhealthy one only in panic. The
+// limits of loads are exact over all loops. Pick returns [ErrFull] only if a server would do if it were not full, or
+// if its health were known, and [ErrNoServer] otherwise. Only ratios of weights matter: to use fractions, multiply
+// all by the same number.
 //
 // Policies: the settings are those of config.Balance.
 //
@@ -32,35 +30,33 @@
 //     One that leaves the plan moves few others too: with 100 servers about as many as its own. Weights are exact to
 //     1/65537 of their sum; a server with less than that may have no clients. A table has 128 KiB.
 //
-// A load factor bounds the connections of a server to a multiple of the average for its weight, as it was at most as
-// many picks of this loop ago as there are servers, divided by 16. With few connections, it moves clients of light
-// servers first: with weights of 1 and 9 and five connections at a time, the first serves 7 % instead of 10 %.
+// A load factor limits the connections of a server to a multiple of the average for its weight. The average is at
+// most as many picks of this loop old as there are servers, divided by 16. With few connections, it moves clients of
+// light servers first: with weights of 1 and 9 and five connections at a time, the first serves 7 % instead of 10 %.
 //
 // # Sets
 //
-// The servers of a priority that are in the preferred locality are a set, those that are not are the next. Sets are
-// ordered by priority; backup servers are the last. A set can carry 1.4 times the part of its weight that is healthy:
-// up to 28 % of it may be down without a change. The first set gets what it can carry, the next what is left, and so
-// forth. If all together cannot carry everything, each gets its proportion; and if then fewer servers of the backend
-// are healthy than the panic threshold says, health is ignored. Servers that wait for their first result count as
-// healthy there, and are not used. In panic, a connection that has tried a server in
-// vain still prefers healthy ones.
+// The servers of a priority in the preferred locality form a set, and those elsewhere the next one. Sets are ordered
+// by priority, with backup servers last. A set can carry 1.4 times its healthy part of the weight: up to 28 % of it
+// may be down without a change. The first set gets what it can carry, the next one what is left, and so on. If all
+// together cannot carry everything, each gets its proportion; and if then fewer servers of the backend are healthy
+// than the panic threshold, health is ignored. Servers that wait for their first result count as healthy there, but
+// are not used. In panic, a connection that has failed on a server still prefers healthy ones.
 //
-// A connection that its set has no server for is offered to the other sets in order. It does not leave full servers
-// for a lower priority that has no share: it is for the caller to let it wait.
+// A connection for which its set has no server is offered to the other sets in order. It does not leave full servers
+// for a lower priority without a share: the caller lets it wait.
 //
-// When no server is left, those are that were ejected: connects to them have failed before, but nothing else says that
-// they are down.
+// Ejected servers are the last resort: connects to them have failed, but nothing else says that they are down.
 //
 // A subset is the first healthy servers of each set in the order of this process's key, whatever their weights. When
-// one of them goes down or leaves, the next of that order replaces it, and nothing else changes. Keys are not
+// one of them goes down or leaves, the next in that order replaces it, and nothing else changes. Keys are not
 // coordinated: of P processes with subsets of K of N servers, PK/N ± √(PK/N) use a server. For 100 processes with 20
-// of 100 servers that is 20 ± 4. The servers of a subset should be many enough for that, and the loads should be
-// compared (p2c).
+// of 100 servers that is 20 ± 4. Choose subsets large enough for that, and a policy that compares loads (p2c).
 //
 // # Threads
 //
-// A Group may be used by any threads, a Picker by one at a time. Pick takes no lock and does not allocate (see there).
+// A Group may be used by any threads, a Picker by one at a time. Pick takes no lock and does not allocate (see its
+// comment).
 //
 // # Files
 //

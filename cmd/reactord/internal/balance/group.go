@@ -9,36 +9,36 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// MaxWeight is the largest weight that has an effect of its own. More counts as this.
+// MaxWeight is the largest effective weight. Larger ones count as this.
 const MaxWeight = 1 << 30
 
-// Server is a server of a group, as it is now.
+// Server is the current state of a server.
 type Server struct {
 	Key      serveraddr.Addr
-	Weight   int    // in relation to the others, in any unit; 0: it gets no new connections
+	Weight   int    // relative to the others, in any unit; 0: no new connections
 	Priority int    // lower ones first
-	Backup   bool   // its priority is the last
+	Backup   bool   // after all priorities
 	Locality string // see config.Balance.Locality
 	Healthy  bool
-	Ejected  bool  // it is not healthy because connects to it have failed: it is picked if nothing else is left
-	Waiting  bool  // whether it is healthy is not known yet; it is not Healthy
-	Load     *Load // its connections, of all loops. Nil: it is counted by the group alone, without a limit
+	Ejected  bool  // unhealthy because of failed connects: picked as a last resort
+	Waiting  bool  // its health is not known yet; excludes Healthy
+	Load     *Load // its connections, over all loops; nil: counted by the group only, without a limit
 }
 
-// Group is the servers of a backend and what is computed from them once. It is immutable, except for the loads that it
-// refers to: any number of Pickers may use it from any threads.
+// Group holds the servers of a backend and what is computed from them once. It is immutable except for the loads that
+// it refers to: any number of Pickers on any threads may use it.
 type Group struct {
 	policy                 policy
-	members                []member // as the servers that it was made from
+	members                []member // in the order of the servers passed
 	sets                   []set    // in the order of preference
-	active                 int      // the last priority that has a share
+	active                 int      // the last priority with a share
 	panic                  bool
-	waiting                bool // one of the members is
+	waiting                bool // whether a member is waiting
 	loadFactor             float64
 	ipv4Prefix, ipv6Prefix int
-	byID                   []int32 // the members in the order of their ids, for round robin
+	byID                   []int32 // members by id, for round robin
 	total                  int64   // of the weights, for round robin
-	ejected                []int32 // the members that are picked if nothing else is left
+	ejected                []int32 // members that are a last resort
 }
 
 type policy uint8
@@ -67,15 +67,15 @@ type member struct {
 	inverse float64 // of weight
 	healthy bool
 	waiting bool
-	live    bool // it may be picked
+	live    bool // may be picked
 }
 
-// NewGroup computes a group. It takes about 1 ms for 5 000 servers, and a few more for each table of maglev.
-// It keeps neither s nor servers. An unknown policy panics.
+// NewGroup computes a group. It takes about 1 ms for 5 000 servers, and a few more for each table of maglev. It keeps
+// neither s nor servers. It panics on an unknown policy.
 func NewGroup(s *config.Balance, servers []Server) *Group { return (*Group)(nil).Renew(s, servers) }
 
-// Renew is NewGroup for what the backend of g has become. It takes over the tables of g that are still right: health
-// does not change them. g may be nil, and stays as it is.
+// Renew is NewGroup for a changed backend. It reuses the tables of g that are still valid: health does not affect
+// them. g may be nil, and stays as it is.
 func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 	next := &Group{
 		members:    make([]member, len(servers)),
@@ -139,14 +139,14 @@ func newMember(s *Server) member {
 	return m
 }
 
-// Len is how many servers the group was made from.
+// Len returns the number of servers passed.
 func (g *Group) Len() int { return len(g.members) }
 
-// Panic reports whether health is ignored, because too few servers are healthy.
+// Panic reports whether health is ignored because too few servers are healthy.
 func (g *Group) Panic() bool { return g.panic }
 
-// HasUntried reports whether a server may be picked that is not in tried, whether it is full or not, or may be when its
-// first check has passed.
+// HasUntried reports whether a server not in tried may be picked, be it full or not, or may be once its first check
+// has passed.
 func (g *Group) HasUntried(tried *Set) bool {
 	for i := range g.members {
 		if m := &g.members[i]; (m.live || m.waiting && m.weight > 0) && !tried.has(m.id) {
@@ -161,6 +161,6 @@ func (g *Group) HasUntried(tried *Set) bool {
 	return false
 }
 
-// InUse reports whether the server may be picked at all: it has a weight, is healthy or the group is in panic and it
-// does not wait, and is in the subset.
+// InUse reports whether the server may be picked at all: it has a weight, belongs to the subset, and is healthy or,
+// in panic, not waiting.
 func (g *Group) InUse(index int) bool { return g.members[index].live }

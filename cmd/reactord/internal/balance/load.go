@@ -2,7 +2,7 @@ package balance
 
 import "sync/atomic"
 
-// Load is a count of connections with a limit, shared by all loops: of a server, or of a backend. The zero Load has no
+// Load is a count of connections with a limit, shared by all loops: for a server or a backend. The zero Load has no
 // limit. Its methods may be called from any thread. It must not be copied.
 type Load struct {
 	_     [64]byte // no other counter shares its cache lines
@@ -11,7 +11,7 @@ type Load struct {
 	_     [48]byte
 }
 
-// Take counts a connection, if the limit allows one more. It is exact: it refuses only if the count was at the limit.
+// Take counts a connection if the limit allows one more. It is exact: it refuses only if the count was at the limit.
 func (l *Load) Take() bool {
 	limit := l.limit.Load()
 	if limit == 0 {
@@ -30,17 +30,17 @@ func (l *Load) Take() bool {
 	}
 }
 
-// Force counts a connection, whatever the limit.
+// Force counts a connection regardless of the limit.
 func (l *Load) Force() { l.n.Add(1) }
 
-// Give ends what Take or Force began. The caller wakes those who wait for the place.
+// Give ends a connection counted by Take or Force. The caller wakes those who wait for the place.
 func (l *Load) Give() {
 	if l.n.Add(-1) < 0 {
 		panic("balance: Load.Give without Take")
 	}
 }
 
-// N is how many connections are counted.
+// N returns the number of connections.
 func (l *Load) N() int { return int(l.n.Load()) }
 
 // Full reports whether Take would refuse.
@@ -49,8 +49,8 @@ func (l *Load) Full() bool {
 	return limit > 0 && l.n.Load() >= limit
 }
 
-// Limit is how many connections there may be, or 0 for any number.
+// Limit returns the limit, or 0 for none.
 func (l *Load) Limit() int { return int(l.limit.Load()) }
 
-// SetLimit sets the limit. 0 is none. Connections beyond it stay; Take refuses until enough of them have ended.
+// SetLimit sets the limit; 0 removes it. Connections beyond it stay; Take refuses until enough of them have ended.
 func (l *Load) SetLimit(limit int) { l.limit.Store(int64(max(limit, 0))) }

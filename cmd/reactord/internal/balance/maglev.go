@@ -5,15 +5,15 @@ import "slices"
 // tableSize is prime, so that every step visits every entry.
 const tableSize = 65537
 
-// lookup is a table of Maglev: section 3.4 of Eisenbud et al., "Maglev: A Fast and Reliable Software Network Load
-// Balancer", NSDI 2016. Each server has an order of preference of all entries; the servers choose in rounds.
+// lookup is a Maglev table: section 3.4 of Eisenbud et al., "Maglev: A Fast and Reliable Software Network Load
+// Balancer", NSDI 2016. Each server prefers the entries in an order; the servers choose in rounds.
 type lookup struct {
 	ids     []uint64
 	weights []int64
 	entries []uint16 // position in ids
 }
 
-// tableFor is the table for the members base of next, in terms of their positions in base.
+// tableFor returns the table of next for the members base, in terms of their positions in base.
 func (g *Group) tableFor(next *Group, base []int32) *lookup {
 	t := &lookup{ids: make([]uint64, len(base)), weights: make([]int64, len(base))}
 	for k, i := range base {
@@ -30,9 +30,9 @@ func (g *Group) tableFor(next *Group, base []int32) *lookup {
 	return t
 }
 
-// fill lets the servers choose. In a round, the heaviest server chooses one entry, and the others as many in
-// proportion: the k-th entry of a server is due in round (k - phase) × heaviest / weight, with a phase of its own
-// from [0, 1). What two servers do does not depend on a third, so the table after a change is nearly the same.
+// fill lets the servers choose. In a round, the heaviest server chooses one entry, and the others proportionally
+// fewer: the k-th entry of a server is due in round (k - phase) × heaviest / weight, where each server has a phase
+// from [0, 1). What two servers do does not depend on a third, so a change leaves the table nearly the same.
 func (t *lookup) fill() {
 	n := len(t.ids)
 	heaviest := uint64(slices.Max(t.weights))
@@ -43,7 +43,7 @@ func (t *lookup) fill() {
 		due[r] = none
 	}
 	next, position, step := make([]int32, n), make([]uint32, n), make([]uint32, n)
-	const unit = 1 << 10 // of phases
+	const unit = 1 << 10 // resolution of phases
 	passed := make([]uint64, n)
 	enqueue := func(k int32) {
 		weight := uint64(t.weights[k])
@@ -78,12 +78,12 @@ func (t *lookup) fill() {
 	}
 }
 
-// lookupTries is how many entries are looked at for a server that can be used. With half of the servers down, one
-// connection in 256 is left to rendezvous.
+// lookupTries is the number of entries to try for a usable server. With half of the servers down, one connection in
+// 256 is left to rendezvous.
 const lookupTries = 8
 
-// maglev finds a server in the table. If it cannot be used, the client's hash is hashed again: so the clients of a
-// server that is down are spread over all others, and no other client moves.
+// maglev finds a server in the table. If it is not usable, the client's hash is hashed again, so that the clients of
+// a server that is down spread over all others, and no other client moves.
 func (c *choice) maglev(s *set) int32 {
 	if s.table != nil {
 		h := c.hash

@@ -8,16 +8,16 @@ import (
 )
 
 var (
-	// ErrNoServer means that there is no server to try: none has a weight and is healthy, or all of them were tried.
+	// ErrNoServer means that there is no server to try: none is healthy and has a weight, or all were tried.
 	ErrNoServer = errors.New("no server is available")
-	// ErrFull means that servers could be tried, and all of them have as many connections as their limits allow; or that
-	// it is not known yet whether some are healthy.
+	// ErrFull means that there are servers to try, but all are at their limits, or the health of some is not known
+	// yet.
 	ErrFull = errors.New("all servers are full")
 )
 
-// Request is the connection that a server is picked for.
+// Request is a connection that needs a server.
 type Request struct {
-	Source netip.Addr // the client's; for source_hash and maglev
+	Source netip.Addr // the client's address, for source_hash and maglev
 	Tried  Set
 }
 
@@ -25,20 +25,20 @@ type Request struct {
 type Picker struct {
 	random rand.PCG
 	seeded bool
-	group  *Group // the last one
+	group  *Group // the last group
 	turns  turns
 	mean   mean
 }
 
-// Seed makes what follows reproducible. Without it, a Picker begins at random.
+// Seed makes the choices reproducible. Without it, a Picker is seeded at random.
 func (p *Picker) Seed(seed uint64) {
 	p.random.Seed(seed, 0)
 	p.seeded = true
 }
 
-// Pick picks a server of g and counts a connection in its Load; the caller gives it back. The index is that of the
-// servers that g was made from. The error is [ErrNoServer] or [ErrFull]; then nothing is counted. Pick does not block
-// and does not allocate, except that round_robin does when it first sees a group that is larger than those before.
+// Pick picks a server of g and counts a connection in its Load, which the caller gives back. It returns the server's
+// index in g. The error is [ErrNoServer] or [ErrFull]; then nothing is counted. Pick does not block and does not
+// allocate, except that round_robin does when it first sees a larger group than before.
 func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	if !p.seeded {
 		p.random.Seed(rand.Uint64(), rand.Uint64())
@@ -73,7 +73,7 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	return 0, ErrNoServer
 }
 
-// adopt prepares for a group that was not there before.
+// adopt prepares for a new group.
 func (p *Picker) adopt(g *Group) {
 	if g.policy == roundRobin {
 		p.adoptTurns(g)
@@ -82,7 +82,7 @@ func (p *Picker) adopt(g *Group) {
 	p.group = g
 }
 
-// none is what is returned instead of the index of a server.
+// none stands for the index of no server.
 const none = -1
 
 // choice is a Pick under way.
@@ -91,13 +91,13 @@ type choice struct {
 	g       *Group
 	tried   *Set
 	hash    uint64  // of the client, for the policies that hash
-	healthy bool    // only healthy servers will do, although the group is in panic
-	full    bool    // a server that would do is full
-	bound   float64 // of connections per weight; 0: without bound
+	healthy bool    // take only healthy servers although the group is in panic
+	full    bool    // a suitable server is full
+	bound   float64 // limit of connections per weight; 0 for none
 }
 
-// anySet takes a server of the set that has its share of the connections, or else of the first set that has one. A
-// full server is not left for one of a lower priority, unless that has a share anyway: its connection waits.
+// anySet takes a server of the set drawn by the shares, or else of the first set that has one. A full server is not
+// passed over for one of a lower priority without a share: its connection waits.
 func (c *choice) anySet() int32 {
 	first := c.drawSet()
 	if first == none {
@@ -121,7 +121,7 @@ func (c *choice) anySet() int32 {
 	return none
 }
 
-// lastResort takes an ejected server, drawn by the weights: an attempt is better than none.
+// lastResort takes an ejected server, drawn by weight: an attempt is better than none.
 func (c *choice) lastResort() int32 {
 	for {
 		i, total := int32(none), int64(0)
@@ -143,7 +143,7 @@ func (c *choice) lastResort() int32 {
 	}
 }
 
-// drawSet draws a set by the shares. A client whose address decides always gets the same.
+// drawSet draws a set by the shares. If the policy hashes, a client always gets the same one.
 func (c *choice) drawSet() int {
 	u := -1.0
 	last := none
@@ -164,7 +164,7 @@ func (c *choice) drawSet() int {
 		u -= share
 		last = k
 	}
-	return last // the sum was rounded
+	return last // rounding error of the sum
 }
 
 // take picks a server of a set and counts the connection.
@@ -178,7 +178,7 @@ func (c *choice) take(index int) int32 {
 		if i == none || c.g.members[i].load.Take() {
 			return i
 		}
-		// Another loop took the last place. The next pick skips the server, unless a place has become free.
+		// Another loop took the last place. The next pick skips the server unless a place is free again.
 		c.full = true
 	}
 }
@@ -211,13 +211,13 @@ func (c *choice) usable(i int32) bool {
 	return c.bound == 0 || float64(m.load.N()+1) <= c.limit(m)
 }
 
-// below draws a number from 0 to n-1.
+// below returns a random number from 0 to n-1.
 func (p *Picker) below(n int64) int64 {
 	high, _ := bits.Mul64(p.random.Uint64(), uint64(n))
 	return int64(high)
 }
 
-// unit draws a number from [0, 1): at random, or for policies that hash from the client's address.
+// unit returns a number from [0, 1): random, or derived from the client's address if the policy hashes.
 func (c *choice) unit() float64 {
 	if c.g.policy.hashes() {
 		return toUnit(mix(^c.hash))
@@ -225,7 +225,7 @@ func (c *choice) unit() float64 {
 	return c.p.fraction()
 }
 
-// fraction draws a number from [0, 1).
+// fraction returns a random number from [0, 1).
 func (p *Picker) fraction() float64 { return toUnit(p.random.Uint64()) }
 
 func toUnit(u uint64) float64 { return float64(u>>11) / (1 << 53) }

@@ -2,7 +2,7 @@ package balance
 
 import "math"
 
-// hashed picks by the client's address, within the bound if there is one and it leaves a server.
+// hashed picks by the client's address, within the load factor if that leaves a server.
 func (c *choice) hashed(s *set, index int) int32 {
 	if c.g.loadFactor > 0 {
 		c.bound = c.g.loadFactor * (c.p.mean.of(c.g, index) + s.inverse)
@@ -22,16 +22,16 @@ func (c *choice) byPolicy(s *set) int32 {
 	return c.rendezvous(s)
 }
 
-// rendezvous takes the first usable server in the client's order. Each server has a number u from (0, 1] for each
-// client; the one with the least -ln(u)/weight is the first, which is each server by its weight. So a server that
-// comes or goes moves its own clients only. Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase
+// rendezvous takes the first usable server in the client's order. For each client, each server has a number u from
+// (0, 1]; the one with the least -ln(u)/weight is first, which happens in proportion to the weights. A server that
+// joins or leaves moves only its own clients. Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase
 // Hit Rates", 1998; Schindelhauer and Schomaker, "Weighted Distributed Hash Tables", 2005.
 func (c *choice) rendezvous(s *set) int32 {
 	best, least := int32(none), math.Inf(1)
 	for _, i := range s.live {
 		m := &c.g.members[i]
 		u := float64(mix(c.hash^m.id)>>11+1) / (1 << 53)
-		// -ln(u) is at least 1-u, which rules out most servers without a logarithm.
+		// -ln(u) is at least 1-u, which rules out most servers without computing a logarithm.
 		if (1-u)*m.inverse >= least {
 			continue
 		}

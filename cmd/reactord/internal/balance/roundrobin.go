@@ -2,11 +2,11 @@ package balance
 
 import "sort"
 
-// turns is the state of smooth weighted round robin, which is nginx's: with each connection every server earns its
-// weight, and the one that then has most gets the connection and pays the sum of the weights.
+// turns is the state of smooth weighted round robin as in nginx: each connection credits every server with its
+// weight, and the server with the most credit gets the connection and pays the sum of the weights.
 type turns struct {
-	last   []int32   // instead, while all weights of a set are equal: by set, the member that had its turn; -1: none
-	earned []float64 // by the members of the Picker's group
+	last   []int32   // by set, the last member chosen, which suffices while weights are equal; -1: none
+	earned []float64 // by member of the Picker's group
 	spare  []float64
 }
 
@@ -28,7 +28,7 @@ func (c *choice) roundRobin(s *set) int32 {
 		earned[best] -= float64(s.total)
 		return best
 	}
-	// Only those that can be used take part. This is apart, because usable looks at counters that other threads write.
+	// Only usable servers take part. This is a second loop, because usable reads counters that other threads write.
 	best = none
 	total := 0.0
 	for _, i := range s.live {
@@ -48,8 +48,8 @@ func (c *choice) roundRobin(s *set) int32 {
 	return best
 }
 
-// inOrder takes the server behind the last one: that is what servers of equal weight earn, without the arithmetic. It
-// is the last one's place that is known and not a position in live, which is of others once a server comes or goes.
+// inOrder takes the server after the last one: the result for equal weights, without the arithmetic. It remembers the
+// member and not its position in live, which changes when servers come or go.
 func (c *choice) inOrder(s *set) int32 {
 	last := &c.p.turns.last[s.place]
 	first := sort.Search(len(s.live), func(k int) bool { return s.live[k] > *last })
@@ -62,9 +62,9 @@ func (c *choice) inOrder(s *set) int32 {
 	return none
 }
 
-// adoptTurns begins with a group. What servers have earned stays theirs, in connections (a connection costs the sum
-// of the weights), so that groups which change often are as fair as one that does not. New ones begin at random. In
-// the first group all begin at random, so that loops do not all begin with the same server.
+// adoptTurns starts a new group. Servers keep what they have earned, measured in connections (each costs the sum of
+// the weights), so that groups which change often are as fair as a stable one. New servers start at random, and all
+// of them in the first group, so that not all loops start with the same server.
 func (p *Picker) adoptTurns(g *Group) {
 	t := &p.turns
 	was := t.earned
@@ -104,8 +104,8 @@ func (p *Picker) adoptTurns(g *Group) {
 	}
 }
 
-// adoptLast finds the last servers of the sets in a group that follows. If one is gone, the one before it takes its
-// place.
+// adoptLast finds the last servers of the sets in the next group. A server that is gone is replaced by the one before
+// it.
 func (p *Picker) adoptLast(g *Group) {
 	old, was := p.group, p.turns.last
 	p.turns.last = make([]int32, len(g.sets))
@@ -122,7 +122,7 @@ func (p *Picker) adoptLast(g *Group) {
 	}
 }
 
-// find is the member with an id, or none.
+// find returns the member with an id, or none.
 func (g *Group) find(id uint64) int32 {
 	k := sort.Search(len(g.byID), func(k int) bool { return g.members[g.byID[k]].id >= id })
 	if k < len(g.byID) && g.members[g.byID[k]].id == id {

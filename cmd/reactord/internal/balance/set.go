@@ -9,27 +9,27 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// set is the servers of one priority that are, or are not, of the preferred locality.
+// set is the servers of one priority, either in the preferred locality or elsewhere.
 type set struct {
 	priority int
-	other    bool    // not the preferred locality
-	place    int     // in the group's sets
-	weighted []int32 // the members that have a weight
-	share    float64 // of the connections; the shares of all sets sum up to 1, or to 0 if no server can be used
-	live     []int32 // the members that may be picked
-	sums     []int64 // of the weights of live, up to and including each
-	total    int64   // the last of them
-	even     bool    // the weights of live are equal
-	inverse  float64 // of total
-	table    *lookup // of maglev, or nil
-	base     []int32 // the members that table is of
+	other    bool    // outside the preferred locality
+	place    int     // index in the group's sets
+	weighted []int32 // members with a weight
+	share    float64 // share of the connections; all shares sum up to 1, or to 0 if no server is usable
+	live     []int32 // members that may be picked
+	sums     []int64 // cumulative weights of live
+	total    int64   // the last of sums
+	even     bool    // all weights of live are equal
+	inverse  float64 // 1/total
+	table    *lookup // for maglev, or nil
+	base     []int32 // members of table
 }
 
-// overprovision is how much more than its part a set can carry. A set with 1/overprovision of its weight healthy still
-// gets everything that it would get if all of it were, and only then connections spill over to the next.
+// overprovision is how much more than its healthy part a set can carry. With 1/overprovision of its weight healthy, a
+// set still gets its full share; only below that do connections spill over to the next set.
 const overprovision = 1.4
 
-// arrange makes the sets.
+// arrange divides the members into sets.
 func (g *Group) arrange(s *config.Balance, servers []Server) {
 	type place struct {
 		priority int
@@ -66,7 +66,7 @@ func (g *Group) arrange(s *config.Balance, servers []Server) {
 	}
 }
 
-// capacity is the part of the connections that the servers of a set can carry for which use holds, up to 1.
+// capacity returns the part of the connections that the servers for which use holds can carry, up to 1.
 func (g *Group) capacity(s *set, use func(*member) bool) float64 {
 	used, all := 0.0, 0.0
 	for _, i := range s.weighted {
@@ -79,14 +79,14 @@ func (g *Group) capacity(s *set, use func(*member) bool) float64 {
 	return min(1, overprovision*used/all)
 }
 
-// usable reports whether a member would be used if it had a weight and was in the subset.
+// usable reports whether a member would be used, weight and subset aside.
 func (g *Group) usable(m *member) bool { return m.healthy || g.panic && !m.waiting }
 
-// promising reports whether a member is healthy, or may turn out to be.
+// promising reports whether a member is healthy or may turn out to be.
 func promising(m *member) bool { return m.healthy || m.waiting }
 
-// panics reports whether health is to be ignored: the healthy servers cannot carry everything, and they are fewer than
-// the threshold in per cent, even if all that wait turn out to be healthy.
+// panics reports whether to ignore health: the healthy servers cannot carry everything, and are fewer than the
+// threshold in per cent, even if all waiting ones turn out to be healthy.
 func (g *Group) panics(threshold int) bool {
 	capacity := 0.0
 	healthy, all := 0, 0
@@ -102,8 +102,8 @@ func (g *Group) panics(threshold int) bool {
 	return capacity < 1 && healthy*100 < threshold*all
 }
 
-// share gives each set in order what it can carry, until everything is given. If they cannot carry it all, each gets
-// its proportion.
+// share gives each set in order what it can carry, until everything is distributed. If they cannot carry it all, each
+// gets its proportion.
 func (g *Group) share() {
 	sum := 0.0
 	for i := range g.sets {
@@ -145,7 +145,8 @@ func (g *Group) accumulate(s *set) {
 	}
 }
 
-// at is the position in live of the server that point is of, if servers are intervals as long as their weights.
+// at returns the position in live of the server whose interval contains point, where intervals are as long as
+// weights.
 func (s *set) at(point int64) int {
 	if s.even {
 		return int(point / s.sums[0])

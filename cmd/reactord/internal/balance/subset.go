@@ -7,9 +7,9 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// subset is the n of live that come first in the order of this process. Each server has its place in that order by
-// itself, so when one comes or goes, at most one member of the subset changes. Weights do not matter here: they matter
-// in the choice from the subset.
+// subset returns the n members of live that come first in the order of this process. The place of a server in that
+// order depends on no other, so when one comes or goes, at most one member changes. Weights matter only in the choice
+// from the subset.
 func (g *Group) subset(live []int32, n int, key string) []int32 {
 	h := hashString(key)
 	order := slices.Clone(live)
@@ -21,8 +21,8 @@ func (g *Group) subset(live []int32, n int, key string) []int32 {
 	return order
 }
 
-// Ranks is the place of servers in the order of the process that the key tells from others: its subset of n servers is
-// the n with the least ranks.
+// Ranks returns the ranks of servers for the process with the key: its subset of n servers is the n with the lowest
+// ranks.
 func Ranks(key string) func(server serveraddr.Addr) uint64 {
 	h := hashString(key)
 	return func(server serveraddr.Addr) uint64 { return mix(h ^ hashServer(server)) }

@@ -6,13 +6,13 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// triedMax is how many servers a [Set] remembers.
+// triedMax is the number of servers that a [Set] remembers.
 const triedMax = 8
 
-// Set is the servers that a connection has tried in vain. It refers to them by their keys, so that it stays right when
-// the group is replaced between two attempts. It remembers the last 8. The zero Set is empty.
+// Set is the servers that a connection has tried in vain. It stores keys, so that it remains valid when the group is
+// replaced between two attempts. It remembers the last 8. The zero Set is empty.
 type Set struct {
-	n   int // how many were added
+	n   int // number of additions
 	ids [triedMax]uint64
 }
 
@@ -22,10 +22,10 @@ func (s *Set) Add(key serveraddr.Addr) {
 	s.n++
 }
 
-// Len is how many servers were added.
+// Len returns the number of servers added.
 func (s *Set) Len() int { return s.n }
 
-// Clear makes the set empty.
+// Clear empties the set.
 func (s *Set) Clear() { s.n = 0 }
 
 func (s *Set) has(id uint64) bool {

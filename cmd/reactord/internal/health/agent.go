@@ -16,41 +16,41 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// lineLimit is how long an agent's line may be.
+// lineLimit limits an agent's line in bytes.
 const lineLimit = 1 << 10
 
-// maxPercent is the largest weight that an agent may tell.
+// maxPercent is the largest weight that an agent may report.
 const maxPercent = 1000
 
-// defaultAgentTimeout is that of an agent whose settings have none.
+// defaultAgentTimeout applies to an agent without a timeout.
 const defaultAgentTimeout = time.Second
 
-// AgentReport is what an agent has said. What it has not said stays as it was.
+// AgentReport is what an agent has reported. What it leaves out stays as it was.
 type AgentReport struct {
-	Weight int        // in per cent of the configured weight
+	Weight int        // percentage of the configured weight
 	State  AgentState // administrative
-	Down   bool       // it is down, whatever checks say
+	Down   bool       // down, whatever checks say
 	Reason string     // why it is down, in the agent's words
 }
 
 // AgentState is the administrative state that an agent asks for.
 type AgentState uint8
 
-// The administrative states.
+// Administrative states.
 const (
 	AgentReady       AgentState = iota
 	AgentDrain                  // no new connections
-	AgentMaintenance            // the same, and it is not checked
+	AgentMaintenance            // no new connections and no checks
 )
 
-// String is the agent's word.
+// String returns the agent's word for the state.
 func (s AgentState) String() string { return [...]string{"ready", "drain", "maint"}[s] }
 
-// unreported is the report of an agent that has said nothing.
+// unreported is the report of an agent that has not answered yet.
 var unreported = AgentReport{Weight: 100}
 
-// AskAgent asks the agent at a.Port of the address once. before is what it said before. The errors are those of
-// [Check]; that the agent cannot be reached says nothing about its server.
+// AskAgent asks the agent at a.Port of the address once. before is its last report. The errors are those of [Check];
+// an agent that cannot be reached does not count against its server.
 //
 // It is called by the function of t, which runs on a loop.
 func AskAgent(t *task.T, to serveraddr.Addr, a *config.Agent, before AgentReport) (AgentReport, error) {
@@ -62,7 +62,7 @@ func AskAgent(t *task.T, to serveraddr.Addr, a *config.Agent, before AgentReport
 		got, err := p.receive(c, lineLimit, func(got []byte) bool { return bytes.ContainsAny(got, "\r\n") })
 		switch {
 		case errors.Is(err, io.ErrShortBuffer):
-			return fmt.Errorf("the agent's line is longer than %d bytes: %s", lineLimit, quote(got))
+			return fmt.Errorf("agent's line is longer than %d bytes: %s", lineLimit, quote(got))
 		case err != nil && !errors.Is(err, io.EOF):
 			return err
 		}
@@ -72,8 +72,8 @@ func AskAgent(t *task.T, to serveraddr.Addr, a *config.Agent, before AgentReport
 	return report, err
 }
 
-// parseReport reads an agent's line: words that are separated by spaces, tabs or commas, and a reason for being down
-// after #. Words that are not known are ignored if there is one that is, because HAProxy's agents may say more.
+// parseReport parses an agent's line: words separated by spaces, tabs or commas, and a reason for being down after #.
+// Unknown words are ignored if any word is known, because HAProxy's agents may report more.
 //
 // Source: HAProxy's configuration manual, "agent-check".
 func parseReport(line string, before AgentReport) (AgentReport, error) {
@@ -104,7 +104,7 @@ func parseReport(line string, before AgentReport) (AgentReport, error) {
 		known = known || ok
 	}
 	if !known {
-		return before, fmt.Errorf("the agent said %s; want up, down, ready, drain, maint or a weight of 0%% to %d%%",
+		return before, fmt.Errorf("agent reported %s; want up, down, ready, drain, maint or a weight of 0%% to %d%%",
 			quote([]byte(line)), maxPercent)
 	}
 	return r, nil

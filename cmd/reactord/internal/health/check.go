@@ -19,21 +19,21 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// answerLimit is how many bytes of an answer are searched.
+// answerLimit limits the bytes of an answer that are searched.
 const answerLimit = 64 << 10
 
-// defaultTimeout is that of a check whose settings have none.
+// defaultTimeout applies to a check without a timeout.
 const defaultTimeout = 2 * time.Second
 
-// proxyLocal is a header of the PROXY protocol, version 2, with the command LOCAL: the connection is the proxy's own.
+// proxyLocal is a PROXY header of version 2 with the command LOCAL, for connections of the proxy itself.
 var proxyLocal = proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: true})
 
-// Check checks the server at an address once: it connects, to another port if c has one, and does what c says. It
-// returns nil if the server is healthy, [sender.ErrStopped] if the task is requested to stop, an error that matches
-// [ErrInconclusive], or why the server is not healthy. c is read only. With TLS, keys has the authorities and the
-// certificate of the client; nil: the system's authorities.
+// Check checks the server at an address once, as c says, at another port if c has one. It returns nil if the server
+// is healthy, [sender.ErrStopped] if the task is requested to stop, an error that matches [ErrInconclusive], or why
+// the server is unhealthy. c is only read. keys has the authorities and the client certificate for TLS; nil means the
+// system's authorities.
 //
-// It is called by the function of t, which runs on a loop. See [Preload] for c.TLSServerName.
+// It is called by the function of t, which runs on a loop. If c.TLSServerName is set, call [Preload] first.
 func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) error {
 	send, err := payload(c.Send, c.SendHex)
 	if err != nil {
@@ -68,8 +68,8 @@ func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) e
 	})
 }
 
-// Preload reads what Check needs of files, once for the process: the system's certificates. Check would do it itself,
-// and block its loop. On any goroutine that may block.
+// Preload reads the system's certificates, once for the process. Otherwise, Check would do so and block its loop. It
+// is called on a goroutine that may block.
 func Preload(c *config.Check) error {
 	if c.TLSServerName == "" {
 		return nil
@@ -92,7 +92,7 @@ func (p *probe) expect(r io.Reader, want []byte) error {
 	})
 	switch {
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("the connection was closed after %s, without %s", quote(got), quote(want))
+		return fmt.Errorf("connection closed after %s, without %s", quote(got), quote(want))
 	case errors.Is(err, io.ErrShortBuffer):
 		return fmt.Errorf("the first %d bytes, %s, do not contain %s", len(got), quote(got), quote(want))
 	}
@@ -106,7 +106,7 @@ func payload(text, digits string) ([]byte, error) {
 	return hex.DecodeString(strings.Join(strings.Fields(digits), ""))
 }
 
-// quote quotes the beginning of what was sent or received.
+// quote quotes the start of what was sent or received.
 func quote(b []byte) string {
 	const most = 64
 	if len(b) > most {

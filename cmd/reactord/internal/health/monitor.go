@@ -15,36 +15,36 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Observer is told what a [Monitor] finds out, on its loop. It may call any method of the Monitor.
+// Observer receives the results of a [Monitor] on its loop. It may call any method of the Monitor.
 type Observer interface {
-	// OnHealth tells that the server has gone up or down, and why it is down: the error of the last check.
+	// OnHealth is called when the server goes up or down, with the error of the last check.
 	OnHealth(up bool, reason error)
-	// OnAgent tells that the agent has said something new. The report is all that it has said so far.
+	// OnAgent is called when the agent's report changes. The report is complete.
 	OnAgent(AgentReport)
 }
 
-// Config is what a Monitor monitors.
+// Config configures a Monitor.
 type Config struct {
 	Loop     *reactor.Loop
 	Address  serveraddr.Addr
-	Check    *config.Check // without an interval, or nil: no checks
-	Keys     *certs.Client // of checks with TLS; nil: they have the system's authorities
-	Agent    *config.Agent // without a port, or nil: no agent
+	Check    *config.Check // nil or without an interval: no checks
+	Keys     *certs.Client // for checks with TLS; nil means the system's authorities
+	Agent    *config.Agent // nil or without a port: no agent
 	Observer Observer
-	// OnCheck is called after each check, before the Observer: with nil if the server is healthy, with an error that
-	// matches ErrInconclusive, or with why it is not. It may be nil, and does not stop the Monitor.
+	// OnCheck is called after each check, before the Observer, with the error of [Check]. It may be nil, and must not
+	// stop the Monitor.
 	OnCheck func(err error, took time.Duration)
-	Seed    uint64 // makes the jitter reproducible; 0: it is random
-	// State is what is known of the server: Up, Down, or Falling, the zero value, if nothing is.
+	Seed    uint64 // makes the jitter reproducible; 0 means random
+	// State is the known state of the server: Up, Down, or else Falling, the zero value.
 	State State
-	// Report is what the agent has said before; nil: nothing.
+	// Report is the agent's last report. It may be nil.
 	Report *AgentReport
-	// Soon is the time within which the first check is made. 0: within the interval.
+	// Soon is the time within which the first check is made. 0 means the interval.
 	Soon time.Duration
 }
 
-// Monitor checks a server again and again, and asks its agent. The zero Monitor is ready for Start. All methods are
-// called on the loop. It must not be copied.
+// Monitor checks a server and asks its agent repeatedly. The zero Monitor is ready for Start. All methods are called
+// on the loop. It must not be copied.
 //
 // States of a Monitor:
 //
@@ -56,7 +56,7 @@ type Monitor struct {
 	cfg    Config
 	life   lifeState
 	source stop.Source // of the checks in flight
-	done   func()      // of Stop
+	done   func()      // called by Stop
 	random rand.PCG
 	health streak
 	status Status
@@ -72,23 +72,22 @@ const (
 	stopping
 )
 
-// Status is what a Monitor has found out.
+// Status is what a Monitor knows of its server.
 type Status struct {
 	State        State
-	Since        int64         // of State, in nanoseconds as of Loop.Now
-	Checked      int64         // when the last check ended; 0: never
-	Took         time.Duration // how long it took
-	Err          error         // its error
-	Checks       uint64        // that have ended
-	Failures     uint64        // of these
-	Inconclusive uint64        // of these
+	Since        int64         // when State began, on the loop's clock
+	Checked      int64         // when the last check ended; 0 if none has
+	Took         time.Duration // duration of the last check
+	Err          error         // error of the last check
+	Checks       uint64        // completed checks
+	Failures     uint64        // failed checks
+	Inconclusive uint64        // inconclusive checks
 	Agent        AgentReport
-	AgentErr     error // of the last question
+	AgentErr     error // error of the last question
 }
 
-// Start begins to monitor a server. If nothing is known of it, it counts as up and is down after one failure. The first
-// check is made after a random part of the interval, so that those of many servers are spread over it, or within
-// Config.Soon.
+// Start starts monitoring a server. An unknown server counts as up, and goes down on its first failure. The first
+// check is made after a random part of the interval, to spread the checks of many servers, or within Config.Soon.
 func (m *Monitor) Start(cfg Config) {
 	if m.life != idle {
 		panic("health: Start of a Monitor that runs: call Stop first, and wait for its end")
@@ -110,7 +109,7 @@ func (m *Monitor) Start(cfg Config) {
 	m.first()
 }
 
-// first sets the timers of the first check and question.
+// first sets the timers of the first check and the first question.
 func (m *Monitor) first() {
 	for _, j := range []*job{&m.check, &m.agent} {
 		d := j.task.period()
@@ -123,8 +122,7 @@ func (m *Monitor) first() {
 	}
 }
 
-// Configure replaces the settings, from the next check on. What was found out stays. If there are no checks any more,
-// the server is up.
+// Configure replaces the settings, from the next check on, and keeps the state. Without checks, the server is up.
 func (m *Monitor) Configure(check *config.Check, keys *certs.Client, agent *config.Agent) {
 	m.cfg.Check, m.cfg.Keys, m.cfg.Agent = check, keys, agent
 	if m.life != running {
@@ -142,8 +140,8 @@ func (m *Monitor) Configure(check *config.Check, keys *certs.Client, agent *conf
 	}
 }
 
-// Suspect checks the server as soon as the interval of a changing state allows, and lets one failure take it down:
-// others have found that it fails. A check that is in flight decides.
+// Suspect reacts to failures that others have seen: it checks the server as soon as the interval of a changing state
+// allows, and lets one failure take it down. If a check is in flight, that one decides.
 func (m *Monitor) Suspect() {
 	j := &m.check
 	if m.life != running || j.task.period() == 0 || !m.health.state.Healthy() {
@@ -155,8 +153,8 @@ func (m *Monitor) Suspect() {
 	}
 }
 
-// Stop ends the monitoring. When nothing is in flight any more it calls done, possibly inside Stop. The Observer is
-// not called any more.
+// Stop ends the monitoring. Once nothing is in flight it calls done, possibly inside Stop. The Observer is not called
+// again.
 func (m *Monitor) Stop(done func()) {
 	if m.life != running {
 		panic("health: Stop of a Monitor that does not run")
@@ -169,7 +167,7 @@ func (m *Monitor) Stop(done func()) {
 	m.ended()
 }
 
-// ended ends Stop if nothing is in flight.
+// ended completes Stop once nothing is in flight.
 func (m *Monitor) ended() {
 	if m.life != stopping || m.check.inFlight || m.agent.inFlight {
 		return
@@ -180,10 +178,10 @@ func (m *Monitor) ended() {
 	done()
 }
 
-// Status is what has been found out.
+// Status returns what the Monitor knows of the server.
 func (m *Monitor) Status() Status { return m.status }
 
-// below draws a number from 0 to n-1.
+// below returns a random number from 0 to n-1.
 func (m *Monitor) below(n int64) int64 {
 	return int64(m.random.Uint64() % uint64(n))
 }
@@ -208,7 +206,7 @@ func (m *Monitor) become(next streak, reason error) {
 	}
 }
 
-// reported takes what the agent has said.
+// reported handles a report of the agent.
 func (m *Monitor) reported(r AgentReport) {
 	if r != m.status.Agent {
 		m.status.Agent = r
@@ -216,7 +214,7 @@ func (m *Monitor) reported(r AgentReport) {
 	}
 }
 
-// checking is a Monitor that checks.
+// checking is the Monitor's job of checking.
 type checking Monitor
 
 func (c *checking) period() time.Duration {
@@ -241,7 +239,7 @@ func (c *checking) interval() time.Duration {
 }
 
 func (c *checking) do(t *task.T) error {
-	if c.period() == 0 { // since a moment ago
+	if c.period() == 0 { // reconfigured a moment ago
 		return ErrInconclusive
 	}
 	return Check(t, c.cfg.Address, c.cfg.Check, c.cfg.Keys)
@@ -261,13 +259,13 @@ func (c *checking) outcome(err error, took time.Duration) {
 	case err != nil:
 		m.status.Failures++
 	}
-	if c.period() == 0 { // there are no checks any more
+	if c.period() == 0 { // checks were disabled meanwhile
 		return
 	}
 	m.become(m.health.next(err == nil, max(1, m.cfg.Check.Rise), m.fall()), err)
 }
 
-// asking is a Monitor that asks the agent.
+// asking is the Monitor's job of asking the agent.
 type asking Monitor
 
 func (a *asking) interval() time.Duration { return a.period() }
@@ -295,19 +293,19 @@ func (a *asking) outcome(err error, _ time.Duration) {
 	}
 }
 
-// recurring is what a job does again and again.
+// recurring is what a job repeats.
 type recurring interface {
-	period() time.Duration   // usually between two times; 0: it is not done
-	interval() time.Duration // to the next time, as things are; 0 if period is
+	period() time.Duration   // usual time between two runs; 0 if disabled
+	interval() time.Duration // time to the next run, in the current state; 0 if period is
 	do(t *task.T) error
-	outcome(err error, took time.Duration) // of what was not stopped
+	outcome(err error, took time.Duration) // handles the result, unless it was stopped
 }
 
-// minInterval bounds what bad settings can do.
+// minInterval limits what bad settings can do.
 const minInterval = time.Millisecond
 
-// job is something that a Monitor does after each interval, in a task of its own, so that a server that is not being
-// asked has no coroutine. It is the receiver of the task, and the environment of that.
+// job runs a task of a Monitor after each interval, so that a server has no coroutine between runs. It is the
+// receiver of the task and its environment.
 type job struct {
 	sender.EmptyEnv
 	m        *Monitor
@@ -316,7 +314,7 @@ type job struct {
 	op       task.Op
 	began    int64
 	inFlight bool
-	report   AgentReport // of asking
+	report   AgentReport // result of asking
 }
 
 func (j *job) init(m *Monitor, what recurring) {
@@ -324,13 +322,13 @@ func (j *job) init(m *Monitor, what recurring) {
 	j.timer.Init(j)
 }
 
-// OnTimer begins.
+// OnTimer starts a run.
 func (j *job) OnTimer(now int64) {
 	j.began, j.inFlight = now, true
 	task.New(j.task.do).Connect(&j.op, j).Start()
 }
 
-// ended is called when the task has ended.
+// ended handles the end of the task.
 func (j *job) ended(err error) {
 	j.inFlight = false
 	m := j.m
@@ -339,22 +337,22 @@ func (j *job) ended(err error) {
 		return
 	}
 	if errors.Is(err, sender.ErrStopped) || !j.op.Began() {
-		return // the loop drains
+		return // the loop is draining
 	}
 	now := m.cfg.Loop.Now()
 	j.task.outcome(err, time.Duration(now-j.began))
 	if m.life != running || j.task.period() == 0 || j.inFlight || j.timer.Pending() {
-		return // the observer has changed that
+		return // changed by the observer
 	}
 	d := int64(max(j.task.interval(), minInterval))
 	d += m.below(d/5+1) - d/10
 	m.cfg.Loop.SetTimer(&j.timer, max(j.began+d, now))
 }
 
-// SetValue says that the server is healthy, or that the agent has answered.
+// SetValue handles a healthy server, or an answer of the agent.
 func (j *job) SetValue(struct{}) { j.ended(nil) }
 
-// SetError says why not.
+// SetError handles a failure.
 func (j *job) SetError(err error) {
 	if fault, ok := errors.AsType[*sender.PanicError](err); ok {
 		panic(fault)
@@ -362,14 +360,14 @@ func (j *job) SetError(err error) {
 	j.ended(err)
 }
 
-// SetStopped is called after Stop, or when the loop drains.
+// SetStopped handles Stop, or a loop that drains.
 func (j *job) SetStopped() { j.ended(sender.ErrStopped) }
 
-// Env is the environment of the task.
+// Env returns the environment of the task.
 func (j *job) Env() sender.Env { return j }
 
-// Scheduler is the loop.
+// Scheduler returns the loop.
 func (j *job) Scheduler() sender.Scheduler { return j.m.cfg.Loop }
 
-// StopToken is Stop's.
+// StopToken returns the token of Stop.
 func (j *job) StopToken() stop.Token { return j.m.source.Token() }

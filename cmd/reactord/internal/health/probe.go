@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInconclusive means that nothing can be said about the server, because of a shortage on this machine: of
-// descriptors, local ports or memory. The error that it is part of tells which.
-var ErrInconclusive = errors.New("the check could not be made")
+// ErrInconclusive means that a check says nothing about the server, because this machine is short of descriptors,
+// local ports or memory. The error that wraps it says which.
+var ErrInconclusive = errors.New("check inconclusive")
 
-// shortages are the errors of this machine, not of a server.
+// shortages lists errors that concern this machine and not a server.
 var shortages = []syscall.Errno{
 	unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.EADDRNOTAVAIL, unix.EAGAIN,
 }
@@ -33,19 +33,19 @@ func shortage(err error) bool {
 	return false
 }
 
-// probe is a connection that asks something.
+// probe is a connection of a check or a question.
 type probe struct {
 	t      *task.T
 	loop   *reactor.Loop
 	socket reactor.Socket
-	step   string // what it is doing, for errors
-	ended  bool   // the peer has sent EOF
+	step   string // current step, for errors
+	ended  bool   // whether the peer has sent EOF
 }
 
-// run connects to an address in a task of its own, calls ask there, and closes the connection, all within the timeout.
+// run connects to an address, calls ask in a task, and closes the connection, all within the timeout.
 //
-// A connection that the peer has not closed is reset: with FIN, its end would stay in TIME_WAIT here for a minute, for
-// each check. After the peer's FIN, a FIN costs nothing, and no peer is told of an error that is none.
+// A connection that the peer has not closed is reset: after a FIN, each check would leave a connection in TIME_WAIT
+// for a minute. After the peer's FIN, a FIN costs nothing, and reports no error to the peer.
 func run(t *task.T, to serveraddr.Addr, timeout time.Duration, ask func(p *probe, c *netconn.Conn) error) error {
 	loop, ok := t.Scheduler().(*reactor.Loop)
 	if !ok {
@@ -56,7 +56,7 @@ func run(t *task.T, to serveraddr.Addr, timeout time.Duration, ask func(p *probe
 		p.t = t
 		err := p.connect(to, ask)
 		if t.StopToken().StopRequested() && err != nil {
-			return sender.ErrStopped // crypto/tls may have made something else of it
+			return sender.ErrStopped // crypto/tls may have wrapped it
 		}
 		return err
 	})
@@ -85,7 +85,7 @@ func (p *probe) connect(to serveraddr.Addr, ask func(p *probe, c *netconn.Conn) 
 		if !p.ended {
 			_ = p.socket.SetAbort()
 		}
-		// Not that of the Conn, which would wait until what is queued under TLS has been sent.
+		// Not the Close of the Conn, which would wait until TLS has flushed its queue.
 		_, _ = task.Await(p.t, p.socket.Close())
 	})
 	_ = p.socket.SetNoDelay(true)
@@ -95,8 +95,8 @@ func (p *probe) connect(to serveraddr.Addr, ask func(p *probe, c *netconn.Conn) 
 	return ask(p, netconn.New(p.t, &p.socket))
 }
 
-// receive reads until found reports that what has arrived is enough, but no more than limit bytes. At EOF, or at the
-// limit, it returns what has arrived with io.EOF or io.ErrShortBuffer.
+// receive reads until found reports that enough has arrived, but at most limit bytes. At EOF or at the limit, it
+// returns what has arrived, with io.EOF or io.ErrShortBuffer.
 func (p *probe) receive(r io.Reader, limit int, found func(got []byte) bool) ([]byte, error) {
 	p.step = "receive"
 	got := make([]byte, 0, min(512, limit))
@@ -112,7 +112,7 @@ func (p *probe) receive(r io.Reader, limit int, found func(got []byte) bool) ([]
 		switch {
 		case n > 0 && found(got):
 			return got, nil
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the second without TLS's close_notify
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the latter without close_notify of TLS
 			p.ended = true
 			return got, io.EOF
 		case err != nil:

@@ -1,6 +1,6 @@
 package health
 
-// State is what the checks of a server say about it. Successes and failures count in a row.
+// State is the result of a server's checks. Successes and failures count in a row.
 //
 //	Up      → Falling   a failure
 //	Falling → Down      failures reach fall
@@ -9,13 +9,13 @@ package health
 //	Rising  → Up        successes reach rise
 //	Rising  → Down      a failure
 //
-// With a fall or rise of 1, the states between are skipped. A check that is inconclusive changes nothing.
+// With a fall or rise of 1, the states between are skipped. An inconclusive check changes nothing.
 //
-// A server begins as Falling with one failure left, as in HAProxy: it is used immediately, and the first check
+// A server starts as Falling with one failure left, as in HAProxy: it is used immediately, and the first check
 // decides.
 type State uint8
 
-// The states of a server.
+// States of a server.
 const (
 	Falling State = iota
 	Up
@@ -23,22 +23,22 @@ const (
 	Rising
 )
 
-// String is the name.
+// String returns the name of the state.
 func (s State) String() string { return [...]string{"falling", "up", "down", "rising"}[s] }
 
-// Healthy reports whether connections may go to a server in this state.
+// Healthy reports whether a server in this state gets connections.
 func (s State) Healthy() bool { return s == Up || s == Falling }
 
-// streak is a state, and how many checks in a row have led to it.
+// streak is a state with the length of the run that led to it.
 type streak struct {
 	state State
 	n     int // successes while Rising, failures while Falling
 }
 
-// newStreak is the state of a server that has not been checked.
+// newStreak returns the state of an unchecked server.
 func newStreak(fall int) streak { return streak{Falling, fall - 1} }
 
-// next is the state after one more check.
+// next returns the state after one more check.
 func (s streak) next(ok bool, rise, fall int) streak {
 	switch {
 	case ok && s.state.Healthy():
