@@ -246,7 +246,7 @@ backends:
 		c.Close()
 		a.issue("shop", "shop.test")
 		d.signal(syscall.SIGHUP)
-		const told = "listener l: route 1: certificates were read anew: that for shop.test expires "
+		const told = "listener l: route 1: certificates reloaded: shop.test expires "
 		if l := d.awaitLines("changed", 1)[0]; !strings.HasPrefix(l.str("change"), told) {
 			t.Errorf("the log says %v", l)
 		}
@@ -303,7 +303,7 @@ func TestTLSReload(t *testing.T) {
 		a.issue("proxy", "proxy.test")
 		d.signal(syscall.SIGHUP)
 		d.awaitLines("reloaded", 1)
-		const told = "listener l: certificates were read anew: that for proxy.test expires "
+		const told = "listener l: certificates reloaded: proxy.test expires "
 		if l := d.awaitLines("changed", 1)[0]; !strings.HasPrefix(l.str("change"), told) {
 			t.Errorf("the log says %v", l)
 		}

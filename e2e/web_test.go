@@ -224,7 +224,7 @@ func TestCtlOverTLS(t *testing.T) {
 		{nil, []string{"--address", address, "--user", "ops:secret"}, 2, "other users see command lines"},
 		{nil, []string{"--address", address, "--password-file", password}, 2, "write --user, too"},
 		{nil, []string{"--address", "unix:///a", "--cacert", ca}, 2, "certificates are for https://HOST:PORT"},
-		{nil, []string{"--address", address, "--cacert", s.file}, 2, "there is no certificate in PEM in it"},
+		{nil, []string{"--address", address, "--cacert", s.file}, 2, "no certificate in PEM in it"},
 		{nil, []string{"--address", address + "/a"}, 2, "write https://HOST:PORT"},
 	} {
 		r := s.ctl(test.variables, append(test.args, "status")...)

@@ -107,7 +107,7 @@ func TestProblems(t *testing.T) {
 		want     string // a part of the problem; "warning: " in front of a warning
 	}{
 		"missing":           {with(config.Certificate{Cert: "/nowhere"}, "", ""), "certificates[0].cert: open /nowhere"},
-		"directory":         {with(config.Certificate{Cert: a.Dir}, "", ""), "is no regular file"},
+		"directory":         {with(config.Certificate{Cert: a.Dir}, "", ""), "is not a regular file"},
 		"no certificate":    {with(config.Certificate{Cert: empty}, good.Cert, ""), "has no certificate in PEM"},
 		"bad certificate":   {with(config.Certificate{Cert: bad}, good.Cert, ""), "certificates[0].cert: " + bad},
 		"no key":            {with(good, a.Dir+"/ca.pem", ""), "certificates[0].key: " + a.Dir + "/ca.pem has no key"},
@@ -143,7 +143,7 @@ func TestStaples(t *testing.T) {
 		want    string
 	}{
 		"good":    {ocsp.Good, time.Hour, true, ""},
-		"expired": {ocsp.Good, -time.Hour, false, "has expired"},
+		"expired": {ocsp.Good, -time.Hour, false, "expired on"},
 		"revoked": {ocsp.Revoked, time.Hour, false, "was revoked"},
 		"unknown": {ocsp.Unknown, time.Hour, false, "unknown to its authority"},
 	} {

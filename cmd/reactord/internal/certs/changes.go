@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// changes tells that files were read anew, with the first certificate that has changed.
+// changes describes files that were read again, by the first certificate that has changed.
 func changes(was, now []*tls.Certificate) string {
 	for i, c := range now {
 		if i < len(was) && bytes.Equal(was[i].Leaf.Raw, c.Leaf.Raw) {
 			continue
 		}
-		name := "one without a name"
+		name := "an unnamed certificate"
 		if names := NamesOf(c); len(names) > 0 {
-			name = "that for " + names[0]
+			name = names[0]
 		}
-		return fmt.Sprintf("certificates were read anew: %s expires %s", name,
+		return fmt.Sprintf("certificates reloaded: %s expires %s", name,
 			c.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
-	return "files of tls were read anew"
+	return "TLS files reloaded"
 }

@@ -1,24 +1,24 @@
-// Package certs reads the files of TLS settings: certificates, keys, authorities, OCSP responses and keys of tickets.
+// Package certs reads the files of TLS settings: certificates, keys, authorities, OCSP responses and ticket keys.
 //
 // # How to use it
 //
-// [LoadServer] reads the files of a listener, [LoadClient] those of a backend. What is wrong with them is a list of
-// problems, each with its setting. Both are called where reading files may take time: when a plan is made. What they
-// return does not change, and belongs to the plan: [Server.Same] and [Client.Same] tell whether files have changed.
+// [LoadServer] reads the files of a listener, [LoadClient] those of a backend. Both return a list of problems, each
+// with its setting. They are called where reading files may block: while a plan is made. Their results are immutable
+// and belong to the plan; [Server.Same] and [Client.Same] tell whether files have changed.
 //
-// [Server.Config] and [Client.Config] make what crypto/tls works with. The keys that encrypt session tickets are set by
-// a [Tickets], which all listeners of the process share.
+// [Server.Config] and [Client.Config] return configurations for crypto/tls. The keys that encrypt session tickets
+// come from a [Tickets], which all listeners of the process share.
 //
 // # What it guarantees
 //
-// A certificate is accepted only with the key that belongs to it, and an OCSP response only if it is of the
-// certificate, says that it is good, and has not expired. A certificate that has expired is accepted, with a warning.
-// Nothing that it reads is logged.
+// A certificate is accepted only with its key, and an OCSP response only if it belongs to the certificate, says that
+// it is good, and has not expired. An expired certificate is accepted with a warning. No content of the files is
+// logged.
 //
 // # Threads
 //
-// A Server and a Client may be used from any thread. A handshake takes no lock of this package; crypto/tls takes its
-// own, once a handshake.
+// A Server and a Client may be used from any thread. A handshake takes no lock of this package, and one of
+// crypto/tls.
 //
 // # Files
 //

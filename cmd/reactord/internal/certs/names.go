@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// names finds the certificate for a name. It does not change.
+// names finds the certificate for a server name. It is immutable.
 type names struct {
 	all    []*tls.Certificate
-	byName map[string][]*tls.Certificate // in lower case; "*.example.org" is every name one label below
+	byName map[string][]*tls.Certificate // in lower case; "*.example.org" matches one label
 }
 
 func newNames(all []*tls.Certificate) *names {
@@ -22,7 +22,7 @@ func newNames(all []*tls.Certificate) *names {
 	return n
 }
 
-// NamesOf are the names of a certificate: those of its extension, or else its common name.
+// NamesOf returns the names of a certificate: those of its extension, or else its common name.
 func NamesOf(c *tls.Certificate) []string {
 	if c.Leaf == nil {
 		return nil
@@ -33,8 +33,8 @@ func NamesOf(c *tls.Certificate) []string {
 	return c.Leaf.DNSNames
 }
 
-// choose returns the certificate for a ClientHello: of those with its name, or else with a wildcard for it, or else of
-// all, the first one whose key the client knows; the first one if it knows none.
+// choose returns the certificate for a ClientHello. It considers those with its name, or else with a matching
+// wildcard, or else all, and takes the first one whose key type the client supports, or else the first one.
 func (n *names) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	found := n.byName[name]
@@ -46,7 +46,7 @@ func (n *names) choose(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if len(found) == 0 {
 		found = n.all
 		unnamed := *hello
-		unnamed.ServerName = "" // or SupportsCertificate would ask for it
+		unnamed.ServerName = "" // or SupportsCertificate would require it
 		hello = &unnamed
 	}
 	for _, c := range found {

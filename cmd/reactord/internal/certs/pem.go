@@ -16,26 +16,26 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Problem is what is wrong with the files of a setting, or what is unusual about them.
+// Problem is an error in the files of a setting, or a warning about them.
 type Problem struct {
-	Key  string // the path of the setting below the TLS settings, such as "certificates[0].cert"
+	Key  string // path of the setting below the TLS settings, such as "certificates[0].cert"
 	Text string // what is wrong, with the file
-	Err  error  // the cause; nil: there is none
-	// Warning is set if the files are used nevertheless.
+	Err  error  // cause, or nil
+	// Warning means that the files are used nevertheless.
 	Warning bool
 }
 
-// maxFile bounds the size of a file.
+// maxFile limits the size of a file.
 const maxFile = 4 << 20
 
-// Read reads a file of TLS settings. nil reads the file system. Another one may have files that are in memory only.
+// Read reads a file of TLS settings. nil means the file system; others may serve files from memory.
 type Read func(path string) ([]byte, error)
 
-// reader reads the files of TLS settings, and notes what is wrong with them.
+// reader reads the files of TLS settings, and collects problems.
 type reader struct {
 	read     Read
 	now      time.Time
-	sum      hash.Hash // of everything that was read
+	sum      hash.Hash // hash of everything read
 	problems []Problem
 }
 
@@ -54,7 +54,7 @@ func (r *reader) warn(key, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Key: key, Text: fmt.Sprintf(format, args...), Warning: true})
 }
 
-// failed reports whether there is a problem that is no warning.
+// failed reports whether there is a problem that is not just a warning.
 func (r *reader) failed() bool {
 	for _, p := range r.problems {
 		if !p.Warning {
@@ -64,13 +64,13 @@ func (r *reader) failed() bool {
 	return false
 }
 
-// fingerprint is of everything that was read.
+// fingerprint returns the hash of everything read.
 func (r *reader) fingerprint() (f [sha256.Size]byte) {
 	copy(f[:], r.sum.Sum(nil))
 	return f
 }
 
-// file reads a file; false: it could not be read.
+// file reads a file, and returns false if it failed.
 func (r *reader) file(key, path string) ([]byte, bool) {
 	b, err := r.read(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(b) > maxFile {
@@ -101,7 +101,7 @@ func readFile(path string) ([]byte, error) {
 	return b, err
 }
 
-// pair reads a certificate chain and its key, whose settings are at; nil: it could not.
+// pair reads a certificate chain and its key from the settings below at. It returns nil if it failed.
 func (r *reader) pair(at string, c config.Certificate) *tls.Certificate {
 	certKey, keyKey := at+"cert", at+"key"
 	if c.Key == "" {
@@ -128,16 +128,16 @@ func (r *reader) pair(at string, c config.Certificate) *tls.Certificate {
 	switch {
 	case err == nil:
 	case mismatch(chain, secret):
-		r.wrong(keyKey, err, "the key in %s is not that of the first certificate in %s", c.Key, c.Cert)
+		r.wrong(keyKey, err, "the key in %s does not belong to the first certificate in %s", c.Key, c.Cert)
 		return nil
 	default:
 		r.wrong(certKey, err, "%s: %v", c.Cert, err)
 		return nil
 	}
 	if now, leaf := r.now, pair.Leaf; now.After(leaf.NotAfter) {
-		r.warn(certKey, "the certificate in %s has expired on %s", c.Cert, leaf.NotAfter.Format(time.DateTime))
+		r.warn(certKey, "the certificate in %s expired on %s", c.Cert, leaf.NotAfter.Format(time.DateTime))
 	} else if now.Before(leaf.NotBefore) {
-		r.warn(certKey, "the certificate in %s is valid from %s on only", c.Cert, leaf.NotBefore.Format(time.DateTime))
+		r.warn(certKey, "the certificate in %s is not valid before %s", c.Cert, leaf.NotBefore.Format(time.DateTime))
 	}
 	return &pair
 }
@@ -151,10 +151,10 @@ func hasBlock(text []byte, kind string) bool {
 	return false
 }
 
-// encryptAnew is what to do with a key whose encryption is not supported.
-const encryptAnew = "encrypt it anew, as with openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEWFILE"
+// encryptAnew is the advice for a key whose encryption is not supported.
+const encryptAnew = "encrypt it again, as with openssl pkcs8 -topk8 -v2 aes-256-cbc -in FILE -out NEWFILE"
 
-// plainKey returns PEM text whose first key is that of text, and is not encrypted; false: it could not.
+// plainKey decrypts the first key of a PEM text, and returns it in PEM, or false if it failed.
 func (r *reader) plainKey(text []byte, key, path, passwordKey, passwordPath string) ([]byte, bool) {
 	block := firstKey(text)
 	switch {
@@ -167,7 +167,7 @@ func (r *reader) plainKey(text []byte, key, path, passwordKey, passwordPath stri
 		return nil, false
 	case block.Type != "ENCRYPTED PRIVATE KEY":
 		if passwordPath != "" {
-			r.warn(passwordKey, "the key in %s is not encrypted, so that the password has no effect", path)
+			r.warn(passwordKey, "the key in %s is not encrypted, so the password has no effect", path)
 		}
 		return text, true
 	case passwordPath == "":
@@ -196,7 +196,7 @@ func (r *reader) plainKey(text []byte, key, path, passwordKey, passwordPath stri
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), true
 }
 
-// firstKey returns the first key in PEM; nil: there is none.
+// firstKey returns the first key of a PEM text, or nil.
 func firstKey(text []byte) *pem.Block {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
@@ -206,7 +206,7 @@ func firstKey(text []byte) *pem.Block {
 	return nil
 }
 
-// password reads the first line of a file; false: it could not.
+// password reads the first line of a file, and returns false if it failed.
 func (r *reader) password(key, path string) (string, bool) {
 	text, ok := r.file(key, path)
 	if !ok {
@@ -220,7 +220,7 @@ func (r *reader) password(key, path string) (string, bool) {
 	return line, line != ""
 }
 
-// mismatch reports whether a certificate and a key are well-formed, and do not belong together.
+// mismatch reports whether a certificate and a key are well-formed but do not belong together.
 func mismatch(chain, secret []byte) bool {
 	block, rest := pem.Decode(chain)
 	for block != nil && block.Type != "CERTIFICATE" {
@@ -243,7 +243,8 @@ func mismatch(chain, secret []byte) bool {
 	return false
 }
 
-// authorities reads the certificates of authorities, and sums the file; nil: it could not, or there is no file.
+// authorities reads the certificates of authorities, and the hash of the file. It returns nil if it failed or there
+// is no file.
 func (r *reader) authorities(key, path string) (pool *x509.CertPool, sum [sha256.Size]byte) {
 	if path == "" {
 		return nil, sum
@@ -274,7 +275,7 @@ func addAll(pool *x509.CertPool, text []byte) error {
 		n++
 	}
 	if n == 0 {
-		return errors.New("there is no certificate in PEM")
+		return errors.New("no certificate in PEM")
 	}
 	return nil
 }

@@ -16,10 +16,10 @@ import (
 	"hash"
 )
 
-// maxIterations bounds PBKDF2, which takes some seconds then. OpenSSL writes 2048 by default.
+// maxIterations limits PBKDF2, which then takes some seconds. OpenSSL writes 2048 by default.
 const maxIterations = 10_000_000
 
-// errPassword reports a password that does not decrypt a key.
+// errPassword means that a password does not decrypt a key.
 var errPassword = errors.New("wrong password")
 
 // encryptedKey is a private key in PKCS #8 (RFC 5958), encrypted by PBES2 with PBKDF2 (RFC 8018).
@@ -50,16 +50,16 @@ var (
 	oidPBKDF2 = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 5, 12}
 )
 
-// prfs are the pseudorandom functions of PBKDF2, each HMAC with a hash.
+// prfs are the pseudorandom functions of PBKDF2, each an HMAC.
 var prfs = map[string]func() hash.Hash{
-	"":                    sha1.New, // if there is none
+	"":                    sha1.New, // default
 	"1.2.840.113549.2.7":  sha1.New,
 	"1.2.840.113549.2.9":  sha256.New,
 	"1.2.840.113549.2.10": sha512.New384,
 	"1.2.840.113549.2.11": sha512.New,
 }
 
-// blockCipher is a cipher in the mode CBC.
+// blockCipher is a cipher in CBC mode.
 type blockCipher struct {
 	keyLength, blockSize int
 	make                 func(key []byte) (cipher.Block, error)
@@ -72,7 +72,7 @@ var blockCiphers = map[string]blockCipher{
 	"2.16.840.1.101.3.4.1.42": {32, aes.BlockSize, aes.NewCipher},
 }
 
-// parseEncryptedKey parses a key in DER, and returns an error if it cannot be decrypted by any password.
+// parseEncryptedKey parses a key in DER. It fails if no password could decrypt the key.
 func parseEncryptedKey(der []byte) (*encryptedKey, error) {
 	var (
 		info   encryptedPrivateKeyInfo
@@ -141,7 +141,7 @@ func (k *encryptedKey) decrypt(password string) ([]byte, error) {
 		return nil, errPassword
 	}
 	text = text[:len(text)-padding]
-	// One in 256 wrong passwords leaves a valid padding, but none leaves a key.
+	// One in 256 wrong passwords leaves valid padding, but none leaves a key.
 	var info struct {
 		Version    int
 		Algorithm  pkix.AlgorithmIdentifier
@@ -153,14 +153,14 @@ func (k *encryptedKey) decrypt(password string) ([]byte, error) {
 	return text, nil
 }
 
-// unmarshal is that of encoding/asn1, and refuses bytes that follow.
+// unmarshal is that of encoding/asn1, but refuses trailing bytes.
 func unmarshal(der []byte, to any) error {
 	rest, err := asn1.Unmarshal(der, to)
 	if err == nil && len(rest) != 0 {
-		err = fmt.Errorf("%d bytes follow its end", len(rest))
+		err = fmt.Errorf("%d trailing bytes", len(rest))
 	}
 	if err != nil {
-		return fmt.Errorf("it is malformed: %w", err)
+		return fmt.Errorf("malformed: %w", err)
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func TestUnsupportedKeys(t *testing.T) {
 		}
 	}
 	if _, err := parseEncryptedKey(append(der(t, fixedAES256), 0)); err == nil ||
-		!strings.Contains(err.Error(), "1 bytes follow its end") {
+		!strings.Contains(err.Error(), "1 trailing bytes") {
 		t.Errorf("a byte too many: %v", err)
 	}
 	if _, err := parseEncryptedKey(nil); err == nil || !strings.Contains(err.Error(), "malformed") {
@@ -227,7 +227,7 @@ func TestKeysOfOpenSSL(t *testing.T) {
 		s := settings(config.Certificate{Cert: cert, Key: encrypt(args...), KeyPasswordFile: password})
 		if out, problems := LoadServer(s, nil); out != nil || len(problems) != 1 ||
 			problems[0].Key != "certificates[0].key" || !strings.Contains(problems[0].Text, name) ||
-			!strings.Contains(problems[0].Text, "encrypt it anew, as with openssl pkcs8 -topk8") {
+			!strings.Contains(problems[0].Text, "encrypt it again, as with openssl pkcs8 -topk8") {
 			t.Errorf("%s: %+v", name, problems)
 		}
 	}

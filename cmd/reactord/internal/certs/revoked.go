@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// revoked is lists of revoked certificates, by their issuer; nil: nothing is revoked.
+// revoked holds certificate revocation lists by issuer. nil disables the check.
 type revoked map[string]*revocations
 
 // revocations is the list of an authority.
 type revocations struct {
-	until   time.Time // when there should be another one
+	until   time.Time // time of the next update
 	serials map[string]bool
 }
 
@@ -42,12 +42,12 @@ func (r *reader) revocations(key, path, authorities string) revoked {
 		}
 	}
 	if len(all) == 0 {
-		r.wrong(key, nil, "%s has no list of revoked certificates in PEM", path)
+		r.wrong(key, nil, "%s has no certificate revocation list in PEM", path)
 		return nil
 	}
 	for _, list := range all {
 		if r.now.After(list.until) {
-			r.warn(key, "a list of revoked certificates in %s has expired on %s: certificates of its authority are refused",
+			r.warn(key, "a certificate revocation list in %s expired on %s: certificates of its authority are refused",
 				path,
 				list.until.Format(time.DateTime))
 		}
@@ -55,7 +55,7 @@ func (r *reader) revocations(key, path, authorities string) revoked {
 	return all
 }
 
-// certificates are those of a file in PEM that can be read.
+// certificates returns the readable certificates of a PEM file.
 func certificates(text []byte) (all []*x509.Certificate) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
@@ -65,13 +65,13 @@ func certificates(text []byte) (all []*x509.Certificate) {
 	return all
 }
 
-// add adds a list in DER. Of two lists of an authority the later one counts.
+// add adds a list in DER. Of two lists of an authority, the later one counts.
 func (all revoked) add(der []byte, signers []*x509.Certificate) error {
 	list, err := x509.ParseRevocationList(der)
 	if err != nil {
 		return err
 	}
-	err = errors.New("a list of revoked certificates is not of one of the authorities")
+	err = errors.New("a certificate revocation list is not signed by one of the authorities")
 	for _, signer := range signers {
 		if string(signer.RawSubject) == string(list.RawIssuer) {
 			err = list.CheckSignatureFrom(signer)
@@ -93,13 +93,13 @@ func (all revoked) add(der []byte, signers []*x509.Certificate) error {
 	return nil
 }
 
-// check is an error unless all certificates of one of the chains are good: the list of each issuer is there, is valid,
-// and does not have the certificate.
+// check returns an error unless all certificates of one of the chains are good: each issuer has a valid list, and it
+// does not contain the certificate.
 func (all revoked) check(chains [][]*x509.Certificate) error {
 	if all == nil {
 		return nil
 	}
-	err := errors.New("there is no verified chain of certificates")
+	err := errors.New("no verified chain of certificates")
 	for _, chain := range chains {
 		if err = all.checkChain(chain); err == nil {
 			return nil
@@ -112,9 +112,9 @@ func (all revoked) checkChain(chain []*x509.Certificate) error {
 	for _, c := range chain {
 		switch list := all[string(c.RawIssuer)]; {
 		case list == nil:
-			return fmt.Errorf("%w: there is no list of revoked certificates of %s", ErrRevoked, c.Issuer)
+			return fmt.Errorf("%w: no certificate revocation list of %s", ErrRevoked, c.Issuer)
 		case !list.until.IsZero() && time.Now().After(list.until):
-			return fmt.Errorf("%w: the list of revoked certificates of %s has expired on %s", ErrRevoked, c.Issuer,
+			return fmt.Errorf("%w: the certificate revocation list of %s expired on %s", ErrRevoked, c.Issuer,
 				list.until.Format(time.DateTime))
 		case list.serials[c.SerialNumber.String()]:
 			return fmt.Errorf("%w: %s of %s was revoked", ErrRevoked, c.SerialNumber, c.Issuer)

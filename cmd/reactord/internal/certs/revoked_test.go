@@ -25,11 +25,11 @@ func TestRevoked(t *testing.T) {
 		"none, with names":  {list: a.Revoke("none", time.Hour), names: []string{"dns:a.test"}},
 		"server":            {list: a.Revoke("server", time.Hour, server.Cert), want: "was revoked"},
 		"server with names": {list: a.Revoke("server", time.Hour, server.Cert), names: []string{"any"}, want: "was revoked"},
-		"expired":           {list: a.Revoke("expired", -time.Hour), want: "has expired on", problem: "has expired on"},
+		"expired":           {list: a.Revoke("expired", -time.Hour), want: "expired on", problem: "expired on"},
 		"of clients, none":  {list: a.Revoke("none", time.Hour), ofClient: true},
 		"client":            {list: a.Revoke("client", time.Hour, client.Cert), ofClient: true, want: "was revoked"},
 		"another authority": {list: other.Revoke("other", time.Hour), problem: "crl: "},
-		"no list":           {list: a.File, problem: "has no list of revoked certificates in PEM"},
+		"no list":           {list: a.File, problem: "has no certificate revocation list in PEM"},
 	} {
 		s := settings(server)
 		s.ClientCA, s.ClientAuth = a.File, "require"

@@ -10,30 +10,30 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// maxTold is how many names of a certificate an error tells.
+// maxTold limits the names of a certificate in an error.
 const maxTold = 10
 
-// sans are names, one of which a certificate must have.
+// sans lists names of which a certificate must have at least one.
 type sans []san
 
 // san is a name, or a pattern of names.
 type san struct {
 	config.SAN
-	pattern *regexp.Regexp // of Match "regex"
+	pattern *regexp.Regexp // for Match "regex"
 	wildcards
 }
 
-// wildcards is whether a wildcard in a certificate stands for names.
+// wildcards says whether a wildcard in a certificate matches names.
 type wildcards bool
 
 const (
-	// byWildcards is for servers, whose certificates are for all names that the wildcard stands for.
+	// byWildcards is for servers, whose certificates are valid for all names that the wildcard matches.
 	byWildcards wildcards = true
 	// literally is for clients: "*.example.org" is not the client a.example.org.
 	literally wildcards = false
 )
 
-// newSANs reads names that the configuration has checked.
+// newSANs parses names that the configuration has checked.
 func newSANs(texts []string, w wildcards) (all sans) {
 	for _, text := range texts {
 		if s, err := config.ParseSAN(text); err == nil {
@@ -63,7 +63,7 @@ func (s san) of(c *x509.Certificate) bool {
 	})
 }
 
-// namesOfKind are the subject alternative names of a kind.
+// namesOfKind returns the subject alternative names of a kind.
 func namesOfKind(c *x509.Certificate, kind string) (names []string) {
 	switch kind {
 	case "dns":
@@ -82,8 +82,8 @@ func namesOfKind(c *x509.Certificate, kind string) (names []string) {
 	return names
 }
 
-// matches compares a name of a certificate. Case counts, except for DNS names. A wildcard stands for one label, if at
-// all.
+// matches compares a name of a certificate. Only DNS names ignore case. A wildcard, where it counts, matches one
+// label.
 func matches(s san, name string) bool {
 	want := s.Value
 	if s.Kind == "dns" {
@@ -107,7 +107,7 @@ func matches(s san, name string) bool {
 	return name == want
 }
 
-// verify is an error unless a certificate has one of the names.
+// verify returns an error unless a certificate has one of the names.
 func (all sans) verify(c *x509.Certificate) error {
 	if all.match(c) {
 		return nil

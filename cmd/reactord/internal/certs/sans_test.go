@@ -241,7 +241,7 @@ func TestClientsDenied(t *testing.T) {
 	}
 	denied := serve("uri-prefix:spiffe://a.test/")
 	for range 2 { // with a session, and without
-		if err, _ := handshake(t, denied, client); err == nil || !strings.Contains(err.Error(), "is denied") {
+		if err, _ := handshake(t, denied, client); err == nil || !strings.Contains(err.Error(), "a denied name") {
 			t.Error(err)
 		}
 		client.ClientSessionCache = nil

@@ -10,18 +10,18 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Server is what the files of a listener's TLS settings hold. It does not change.
+// Server holds the files of a listener's TLS settings. It is immutable.
 type Server struct {
 	fingerprint  [sha256.Size]byte
 	certificates []*tls.Certificate
-	clients      *x509.CertPool // nil: there is no file of authorities
+	clients      *x509.CertPool // nil without a file of authorities
 	clientsSum   [sha256.Size]byte
 	clientsAre   peers
-	tickets      []Key // of the file; nil: those of the process
+	tickets      []Key // from a file; nil for those of the process
 }
 
-// LoadServer reads the files of a listener with read; nil: from the file system. Without certificates there is nothing
-// to read, and the Server is nil. It is nil as well if there is a problem that is no warning.
+// LoadServer reads the files of a listener with read, or from the file system if read is nil. The Server is nil
+// without certificates, and if a problem is not just a warning.
 func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	if len(s.Certificates) == 0 {
 		return nil, nil
@@ -52,15 +52,16 @@ func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	return out, r.problems
 }
 
-// Same reports whether both are of the same settings of files and names, with the same content. Both may be nil.
+// Same reports whether both have the same files and names with the same content. Both may be nil.
 func (s *Server) Same(other *Server) bool {
 	return s == other || s != nil && other != nil && s.fingerprint == other.fingerprint
 }
 
-// Fingerprint is what those have in common that are the same. s is not nil.
+// Fingerprint returns a value that is equal for the same Servers. s must not be nil.
 func (s *Server) Fingerprint() [sha256.Size]byte { return s.fingerprint }
 
-// Changes tells people what has changed since was. It is empty if they are the same, or if one of them is nil.
+// Changes describes for people what has changed since was. It is empty if they are the same, or if one of them is
+// nil.
 func (s *Server) Changes(was *Server) string {
 	if s == nil || was == nil || s.Same(was) {
 		return ""
@@ -71,11 +72,11 @@ func (s *Server) Changes(was *Server) string {
 // Expiry is when a certificate expires.
 type Expiry struct {
 	Name  string // the first name of the certificate
-	Index int    // in the settings
+	Index int    // index in the settings
 	At    time.Time
 }
 
-// Expiries are when the certificates expire. s may be nil.
+// Expiries returns when the certificates expire. s may be nil.
 func (s *Server) Expiries() (all []Expiry) {
 	if s == nil {
 		return nil
@@ -90,12 +91,12 @@ func (s *Server) Expiries() (all []Expiry) {
 	return all
 }
 
-// clientAuths are what clients are asked for. What they send is verified by [peers.clients].
+// clientAuths maps the setting to crypto/tls. The certificates are verified by [peers.clients].
 var clientAuths = map[string]tls.ClientAuthType{
 	"request": tls.RequestClientCert, "require": tls.RequireAnyClientCert,
 }
 
-// Config makes the configuration of crypto/tls. The caller sets the keys of tickets, with [Tickets.Serve].
+// Config returns the TLS configuration. The caller sets the ticket keys with [Tickets.Serve].
 func (s *Server) Config(c *config.ServerTLS) *tls.Config {
 	out := &tls.Config{
 		GetCertificate:         newNames(s.certificates).choose,

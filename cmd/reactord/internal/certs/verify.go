@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Errors of verification beyond those of crypto/x509, to be matched by errors.Is. They come with what is wrong.
+// Errors of verification beyond those of crypto/x509, for errors.Is. They are wrapped with details.
 var (
-	// ErrName says that a certificate has not one of the names that are required, or one that is denied.
-	ErrName = errors.New("the name of the certificate is not allowed")
-	// ErrRevoked says that a certificate was revoked, or that no valid list says that it was not.
-	ErrRevoked = errors.New("the certificate may be revoked")
-	// ErrCostly says that certificates were not verified, because that would take too long.
-	ErrCostly = errors.New("the certificates are too costly to verify")
+	// ErrName means that a certificate lacks the required names, or has a denied one.
+	ErrName = errors.New("certificate name not allowed")
+	// ErrRevoked means that a certificate was revoked, or that no valid list says otherwise.
+	ErrRevoked = errors.New("certificate may be revoked")
+	// ErrCostly means that certificates were not verified because that would take too long.
+	ErrCostly = errors.New("certificates are too costly to verify")
 )
 
-// peers is which certificates of the other side are good, beside that they are of an authority.
+// peers says which certificates of the other side are acceptable, once an authority has issued them.
 type peers struct {
 	names   sans
 	denied  denied
 	revoked revoked
 }
 
-// Bounds of the certificates that a peer sends. crypto/x509 may check each of them against each other: a hundred RSA
+// Limits of the certificates that a peer sends. crypto/x509 may check each of them against each other: a hundred RSA
 // keys of 8192 bits took half a second.
 const (
 	maxCertificates = 10
@@ -36,7 +36,7 @@ const (
 	maxRSAExponent  = 1<<16 + 1
 )
 
-// bounded returns an error if a peer sends certificates that would take too long to verify.
+// bounded returns an error if a peer's certificates would take too long to verify.
 func bounded(sent []*x509.Certificate) error {
 	if len(sent) > maxCertificates {
 		return fmt.Errorf("%w: there are %d, more than %d", ErrCostly, len(sent), maxCertificates)
@@ -50,8 +50,8 @@ func bounded(sent []*x509.Certificate) error {
 	return nil
 }
 
-// Dear reports whether certificates within the bounds may take more than a millisecond or two to verify: if there are
-// many of them, or their keys are on large curves.
+// Dear reports whether certificates within the limits may take more than a millisecond or two to verify, because they
+// are many or have keys on large curves.
 func Dear(sent []*x509.Certificate) bool {
 	return len(sent) > 4 || len(sent) <= maxCertificates && slices.ContainsFunc(sent, func(c *x509.Certificate) bool {
 		k, ok := c.PublicKey.(*ecdsa.PublicKey)
@@ -59,12 +59,12 @@ func Dear(sent []*x509.Certificate) bool {
 	})
 }
 
-// servers returns the verification of servers, as VerifyConnection of crypto/tls. They need the name, or one of the
-// names of p if there are any. crypto/tls itself does not verify then, because it has no bounds.
+// servers returns a VerifyConnection for servers. Their certificate needs the name, or one of the names of p if there
+// are any. crypto/tls must not verify them itself, because it has no limits.
 func (p *peers) servers(authorities *x509.CertPool, name string) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) == 0 {
-			return refused(state, errors.New("the server has sent no certificate"))
+			return refused(state, errors.New("the server sent no certificate"))
 		}
 		err := bounded(state.PeerCertificates)
 		if err == nil && len(p.names) == 0 {
@@ -77,7 +77,8 @@ func (p *peers) servers(authorities *x509.CertPool, name string) func(tls.Connec
 	}
 }
 
-// clients returns the verification of clients. A client may have no certificate, unless crypto/tls requires one.
+// clients returns a VerifyConnection for clients. A client without a certificate passes, unless crypto/tls requires
+// one.
 func (p *peers) clients(authorities *x509.CertPool) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) == 0 {
@@ -91,8 +92,8 @@ func (p *peers) clients(authorities *x509.CertPool) func(tls.ConnectionState) er
 	}
 }
 
-// verify verifies the chain, the names, and that nothing was revoked. The chain of a session that is resumed was
-// verified when the session began: it is found again only to see whether something was revoked since.
+// verify verifies the chain, the names, and revocation. The chain of a resumed session was verified when the session
+// began, and is built again only to check for revocations since.
 func (p *peers) verify(state tls.ConnectionState, authorities *x509.CertPool, usage x509.ExtKeyUsage) error {
 	leaf := state.PeerCertificates[0]
 	var chains [][]*x509.Certificate
@@ -116,7 +117,7 @@ func (p *peers) verify(state tls.ConnectionState, authorities *x509.CertPool, us
 	return p.revoked.check(chains)
 }
 
-// chainsOf returns the chains from a peer's certificate to authorities; nil are those of the system.
+// chainsOf returns the chains from a peer's certificate to authorities, where nil means the system's.
 func chainsOf(sent []*x509.Certificate, authorities *x509.CertPool, usage x509.ExtKeyUsage) (
 	[][]*x509.Certificate, error,
 ) {
@@ -129,7 +130,7 @@ func chainsOf(sent []*x509.Certificate, authorities *x509.CertPool, usage x509.E
 	return sent[0].Verify(options)
 }
 
-// refused is an error of crypto/tls.
+// refused returns an error of crypto/tls.
 func refused(state tls.ConnectionState, err error) error {
 	if err == nil {
 		return nil

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// versions are the versions of TLS by their names in the configuration.
+// versions maps names in the configuration to TLS versions.
 var versions = map[string]uint16{
 	"1.0": tls.VersionTLS10, "1.1": tls.VersionTLS11, "1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13,
 }
 
-// curves are the key exchanges by their names in the configuration.
+// curves maps names in the configuration to key exchanges.
 var curves = map[string]tls.CurveID{
 	"X25519MLKEM768": tls.X25519MLKEM768, "SecP256r1MLKEM768": tls.SecP256r1MLKEM768,
 	"SecP384r1MLKEM1024": tls.SecP384r1MLKEM1024,
 	"X25519":             tls.X25519, "P-256": tls.CurveP256, "P-384": tls.CurveP384, "P-521": tls.CurveP521,
 }
 
-// exchanges are the key exchanges of these names; nil: those of Go.
+// exchanges returns the named key exchanges, or nil for Go's default.
 func exchanges(names []string) (ids []tls.CurveID) {
 	for _, name := range names {
 		ids = append(ids, curves[name])
@@ -25,7 +25,7 @@ func exchanges(names []string) (ids []tls.CurveID) {
 	return ids
 }
 
-// suites are the cipher suites of these names; nil: those of Go.
+// suites returns the named cipher suites, or nil for Go's default.
 func suites(names []string) (ids []uint16) {
 	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
 		if slices.Contains(names, s.Name) {

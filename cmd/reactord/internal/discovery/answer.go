@@ -12,9 +12,9 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// question is what is asked of DNS.
+// question is a DNS question.
 type question struct {
-	name string // with the final dot, in lower case
+	name string // lower case, with the final dot
 	kind dnsmessage.Type
 }
 
@@ -22,22 +22,22 @@ func (q question) String() string {
 	return strings.TrimSuffix(q.name, ".") + " " + strings.TrimPrefix(q.kind.String(), "Type")
 }
 
-// answer is what is known about a question.
+// answer is the answer to a question.
 type answer struct {
 	addresses []netip.Addr // sorted
 	services  []service    // sorted
 	ttl       time.Duration
 }
 
-// service is an SRV record, with the addresses of its target that came with it. See RFC 2782.
+// service is an SRV record, with the addresses of its target if they came along. See RFC 2782.
 type service struct {
-	target           string // with the final dot, in lower case
+	target           string // lower case, with the final dot
 	port             uint16
 	priority, weight uint16
 	addresses        []netip.Addr
 }
 
-// The bounds of an answer.
+// Limits of an answer.
 const (
 	maxAliases  = 16
 	maxServices = 1000
@@ -47,12 +47,12 @@ const (
 // Errors of a single exchange.
 var (
 	errForeign   = errors.New("not an answer to the question")
-	errTruncated = errors.New("the answer is truncated")
-	errFormat    = errors.New("the DNS server does not understand the question")
+	errTruncated = errors.New("truncated answer")
+	errFormat    = errors.New("DNS server does not understand the question")
 )
 
-// read takes the records of a message that answer q. The error is errForeign if the message is not for q and id: then
-// the caller waits for another one.
+// read extracts the records of a message that answer q. It returns errForeign if the message is not for q and id; the
+// caller then waits for another one.
 func read(message []byte, id uint16, q question) (answer, error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(message)
@@ -84,7 +84,7 @@ func read(message []byte, id uint16, q question) (answer, error) {
 	return a, nil
 }
 
-func malformed(err error) error { return fmt.Errorf("%w: a malformed message: %w", errFailure, err) }
+func malformed(err error) error { return fmt.Errorf("%w: malformed message: %w", errFailure, err) }
 
 func (q question) same(other dnsmessage.Question) bool {
 	return other.Type == q.kind && other.Class == dnsmessage.ClassINET && lower(other.Name) == q.name
@@ -92,7 +92,7 @@ func (q question) same(other dnsmessage.Question) bool {
 
 func lower(n dnsmessage.Name) string { return strings.ToLower(n.String()) }
 
-// codeError is the error that the server reports.
+// codeError converts the response code of a message to an error.
 func codeError(q question, h dnsmessage.Header) error {
 	switch h.RCode {
 	case dnsmessage.RCodeSuccess:
@@ -106,7 +106,7 @@ func codeError(q question, h dnsmessage.Header) error {
 	}
 }
 
-// codeName is how RFC 1035 and its successors call a code.
+// codeName returns the name of a response code in RFC 1035 and its successors.
 func codeName(c dnsmessage.RCode) string {
 	switch c {
 	case dnsmessage.RCodeFormatError:
@@ -122,8 +122,8 @@ func codeName(c dnsmessage.RCode) string {
 	}
 }
 
-// collect follows the aliases from the question's name, and takes the records of the name at which they end. The time
-// to live is the shortest of all of these records.
+// collect follows the aliases of the question's name to the records at their end. The TTL is the shortest of all of
+// these records.
 func collect(q question, records []dnsmessage.Resource) (answer, error) {
 	a := answer{ttl: maxTTL}
 	name := q.name
@@ -154,7 +154,7 @@ func collect(q question, records []dnsmessage.Resource) (answer, error) {
 	return answer{}, fmt.Errorf("%w: %v: more than %d aliases (CNAME)", errFailure, q, maxAliases)
 }
 
-// ttlOf is a record's time to live. RFC 2181, section 8: one with the highest bit set is 0.
+// ttlOf returns a record's TTL. By RFC 2181, section 8, one with the highest bit set is 0.
 func ttlOf(h dnsmessage.ResourceHeader) time.Duration {
 	if h.TTL > 1<<31-1 {
 		return 0
@@ -171,7 +171,7 @@ func (a *answer) add(body dnsmessage.ResourceBody) {
 	case *dnsmessage.AAAAResource:
 		a.addresses = append(a.addresses, netip.AddrFrom16(body.AAAA).Unmap())
 	case *dnsmessage.SRVResource:
-		if target := lower(body.Target); target != "." { // "." says that there is no such service
+		if target := lower(body.Target); target != "." { // "." means that there is no such service
 			a.services = append(a.services, service{
 				target: target, port: body.Port, priority: body.Priority, weight: body.Weight,
 			})
@@ -179,14 +179,14 @@ func (a *answer) add(body dnsmessage.ResourceBody) {
 	}
 }
 
-// sorted is the answer in an order that does not depend on that of the records. name is where the aliases end.
+// sorted puts the answer in an order that does not depend on that of the records. name is the end of the aliases.
 func (a *answer) sorted(q question, name string) (answer, error) {
 	if a.empty() {
 		kind := question{name, q.kind}.String()
 		if name != q.name {
-			return answer{}, fmt.Errorf("%v: %w: the name is an alias, and there is no record %s", q, errEmpty, kind)
+			return answer{}, fmt.Errorf("%v: %w: the name is an alias without a record %s", q, errEmpty, kind)
 		}
-		return answer{}, fmt.Errorf("%v: %w: there is no such record", q, errEmpty)
+		return answer{}, fmt.Errorf("%v: %w: no such record", q, errEmpty)
 	}
 	if len(a.services) > maxServices {
 		return answer{}, fmt.Errorf("%w: %v: more than %d records", errFailure, q, maxServices)
@@ -200,7 +200,7 @@ func (a *answer) sorted(q question, name string) (answer, error) {
 	return *a, nil
 }
 
-// additional takes the addresses of targets that came with the answer. What is wrong there is ignored: targets without
+// additional collects the addresses of targets that came with the answer. Errors there are ignored: targets without
 // addresses are looked up.
 func (a *answer) additional(p *dnsmessage.Parser) {
 	if p.SkipAllAuthorities() != nil {

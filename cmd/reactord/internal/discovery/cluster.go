@@ -22,18 +22,18 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// serviceAccount is where a pod has its token, the authority of the API server, and its namespace.
+// serviceAccount is the directory in a pod with its token, the authority of the API server, and its namespace.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// How soon an API server is noticed that is silent: this long without a frame, and then this long without an answer to
-// a PING of HTTP/2.
+// A silent API server is noticed after this long without a frame, and then this long without an answer to an HTTP/2
+// PING.
 const (
 	quiet      = 15 * time.Second
 	unanswered = 15 * time.Second
 )
 
-// Cluster is the API server of Kubernetes, and the connection to it that sources share. Its methods may be called from
-// any goroutine.
+// Cluster is the API server of Kubernetes, with the connection that sources share. Its methods may be called from any
+// goroutine.
 type Cluster struct {
 	cfg        config.Kubernetes
 	dir        string // serviceAccount
@@ -42,49 +42,49 @@ type Cluster struct {
 
 	mu        sync.Mutex
 	client    *http.Client
-	authority []byte // the content of the CA file that client was made with
+	authority []byte // content of the CA file that client was built with
 }
 
-// NewCluster is the API server of these settings. It is asked when a source runs.
+// NewCluster returns the API server of these settings. It is contacted when a source runs.
 func NewCluster(cfg config.Kubernetes) *Cluster {
 	return &Cluster{cfg: cfg, dir: serviceAccount, quiet: quiet, unanswered: unanswered}
 }
 
-// Settings are those that c was made with.
+// Settings returns the settings of c.
 func (c *Cluster) Settings() config.Kubernetes { return c.cfg }
 
-// own is a file of the pod's ServiceAccount, unless the settings name another one; "" outside of a pod.
-func (c *Cluster) own(set, name string) string {
+// podFile returns a file of the pod's ServiceAccount, unless the settings name another one, or "" outside of a pod.
+func (c *Cluster) podFile(set, name string) string {
 	if set != "" || c.cfg.Address != "" {
 		return set
 	}
 	return filepath.Join(c.dir, name)
 }
 
-// address is the URL of the API server.
+// address returns the URL of the API server.
 func (c *Cluster) address() (string, error) {
 	if c.cfg.Address != "" {
 		return strings.TrimSuffix(c.cfg.Address, "/"), nil
 	}
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return "", errors.New("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a pod: " +
+		return "", errors.New("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, as they are in a pod: " +
 			"write kubernetes.address")
 	}
 	return "https://" + net.JoinHostPort(host, port), nil
 }
 
-// namespace is the pod's.
+// namespace returns the pod's namespace.
 func (c *Cluster) namespace() (string, error) {
 	text, err := readBounded(filepath.Join(c.dir, "namespace"), maxSecret)
 	if err != nil {
-		return "", fmt.Errorf("the namespace of the pod: %w: write namespace", err)
+		return "", fmt.Errorf("namespace of the pod: %w: write namespace", err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
 
-// get asks for a path of the API. The answer has to begin within the timeout; its body, which the caller closes, has as
-// long as ctx. An answer that is not 200 is a *statusError.
+// get requests a path of the API. The answer must begin within the timeout; its body, which the caller closes, may
+// take as long as ctx. An answer other than 200 is a *statusError.
 func (c *Cluster) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
 	request, err := c.request(ctx, path, query)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *Cluster) get(ctx context.Context, path string, query url.Values) (*http
 	return response, nil
 }
 
-// cancelling is a body that ends its request when it is closed.
+// cancelling is a body whose Close cancels its request.
 type cancelling struct {
 	body interface {
 		Read([]byte) (int, error)
@@ -135,7 +135,7 @@ func (c *cancelling) Close() error {
 	return c.body.Close()
 }
 
-// request is a request with the token of this moment: it changes about every hour.
+// request returns a request with the current token, which changes about every hour.
 func (c *Cluster) request(ctx context.Context, path string, query url.Values) (*http.Request, error) {
 	address, err := c.address()
 	if err != nil {
@@ -147,24 +147,24 @@ func (c *Cluster) request(ctx context.Context, path string, query url.Values) (*
 	}
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("User-Agent", "reactord")
-	if file := c.own(c.cfg.TokenFile, "token"); file != "" {
+	if file := c.podFile(c.cfg.TokenFile, "token"); file != "" {
 		token, err := readBounded(file, maxSecret)
 		if err != nil {
-			return nil, fmt.Errorf("the token: %w", err)
+			return nil, fmt.Errorf("token: %w", err)
 		}
 		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	}
 	return r, nil
 }
 
-// trust is a client that trusts the present content of the CA file.
+// trust returns a client that trusts the current content of the CA file.
 func (c *Cluster) trust() (*http.Client, error) {
 	var authority []byte
-	file := c.own(c.cfg.CAFile, "ca.crt")
+	file := c.podFile(c.cfg.CAFile, "ca.crt")
 	if file != "" {
 		var err error
 		if authority, err = readBounded(file, maxSecret); err != nil {
-			return nil, fmt.Errorf("the authority: %w", err)
+			return nil, fmt.Errorf("certificate authority: %w", err)
 		}
 	}
 	c.mu.Lock()
@@ -176,7 +176,7 @@ func (c *Cluster) trust() (*http.Client, error) {
 	if file != "" {
 		settings.RootCAs = x509.NewCertPool()
 		if !settings.RootCAs.AppendCertsFromPEM(authority) {
-			return nil, fmt.Errorf("the authority: %s: no certificate in PEM form", file)
+			return nil, fmt.Errorf("certificate authority: %s: no certificate in PEM form", file)
 		}
 	}
 	if c.cfg.CertFile != "" {
@@ -199,7 +199,7 @@ func (c *Cluster) trust() (*http.Client, error) {
 	return c.client, nil
 }
 
-// certificate reads the client certificate, for each connection anew.
+// certificate reads the client certificate again for each connection.
 func (c *Cluster) certificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	chain, err := readBounded(c.cfg.CertFile, maxSecret)
 	if err != nil {
@@ -213,7 +213,7 @@ func (c *Cluster) certificate(*tls.CertificateRequestInfo) (*tls.Certificate, er
 	return &pair, err
 }
 
-// idle closes the connection if no source uses it.
+// idle closes the connection if it is unused.
 func (c *Cluster) idle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,11 +222,11 @@ func (c *Cluster) idle() {
 	}
 }
 
-// statusError is an answer that is not 200, or an event that is an error.
+// statusError is an answer other than 200, or an error event.
 type statusError struct {
 	code    int
 	message string
-	after   time.Duration // to wait at least, as the server says
+	after   time.Duration // shortest wait that the server demands
 }
 
 func (e *statusError) Error() string {
@@ -236,7 +236,7 @@ func (e *statusError) Error() string {
 	}
 	switch e.code {
 	case http.StatusUnauthorized:
-		text += ": the API server does not accept the token or the certificate"
+		text += ": the API server rejected the token or the certificate"
 	case http.StatusForbidden:
 		text += ": allow list and watch of endpointslices.discovery.k8s.io"
 	}
@@ -261,13 +261,13 @@ func readStatus(r *http.Response) *statusError {
 	return e
 }
 
-// maxStatus bounds a Status, and maxMessage the part of its message that is shown, in bytes.
+// maxStatus limits a Status, and maxMessage the part of its message that is shown, in bytes.
 const (
 	maxStatus  = 64 << 10
 	maxMessage = 300
 )
 
-// printable is a text of the server that a log can show.
+// printable makes a text of the server fit for a log.
 func printable(text string) string {
 	if len(text) > maxMessage {
 		text = text[:maxMessage]

@@ -14,58 +14,57 @@ import (
 
 // Source finds servers.
 type Source interface {
-	// Name says what the source is, for people: "dns NAME", "file PATH" or the URL.
+	// Name describes the source for people: "dns NAME", "file PATH" or the URL.
 	Name() string
 	// Run looks for servers until ctx is done. It may be called once.
 	Run(ctx context.Context, report Report)
-	// Stats are the counters of the source.
+	// Stats returns the counters of the source.
 	Stats() Stats
 }
 
-// Report is told what a source has found, on the goroutine of [Source.Run].
+// Report receives what a source has found, on the goroutine of [Source.Run].
 //
-// Servers are sorted by their addresses, which are unique, and so are their names. The callee keeps them. They are nil
-// if nothing is known: then those that were reported before stay in force. An empty slice that is not nil means that
-// there are no servers.
+// Servers have unique addresses, by which they are sorted, and unique names. The callee keeps them. A nil slice means
+// that nothing is known, and the last report stays in force; an empty slice that is not nil means that there are no
+// servers.
 //
-// err is what went wrong, or nil. With an error, servers are those that are still known: of the answers that succeeded,
-// and of the last good ones for those that did not.
+// err is what went wrong, or nil. With an error, servers are those still known: from the answers that succeeded, and
+// from the last good ones for those that did not.
 type Report func(servers []plan.Server, err error)
 
-// maxServers bounds the servers of a source.
+// maxServers limits the servers of a source.
 const maxServers = 10000
 
-// errTooMany is the error if there are more.
+// errTooMany reports a source beyond maxServers.
 var errTooMany = errors.New("more than 10000 servers")
 
-// The times between two attempts after failures.
+// Delays between two attempts after failures.
 const (
 	minBackOff = time.Second
 	maxBackOff = 30 * time.Second
 )
 
-// jitterPercent is by how much an interval differs from its value at most.
+// jitterPercent is the largest deviation of an interval.
 const jitterPercent = 10
 
-// found is the result of an attempt.
-type found struct {
-	servers []plan.Server // as for a Report
+// outcome is the result of an attempt.
+type outcome struct {
+	servers []plan.Server // as in Report
 	err     error
-	next    time.Duration // until the next attempt, and after an error at most; 0: only the back-off decides
+	next    time.Duration // time to the next attempt, after an error at most; 0: back-off only
 }
 
-// repeat makes attempts until ctx is done. first is the time until the next attempt after a first failure; it is at
-// most minBackOff.
-func repeat(ctx context.Context, s *stats, first time.Duration, report Report, attempt func(context.Context) found) {
+// repeat makes attempts until ctx is done. first is the delay after a first failure, at most minBackOff.
+func repeat(ctx context.Context, s *stats, first time.Duration, report Report, attempt func(context.Context) outcome) {
 	r := reporter{report: report}
 	backOff := time.Duration(0)
 	for {
 		f := attempt(ctx)
 		if ctx.Err() != nil {
-			return // what was cancelled has not failed
+			return // cancelled, not failed
 		}
 		s.note(f)
-		r.tell(f.servers, f.err)
+		r.reportChange(f.servers, f.err)
 		if f.err != nil {
 			backOff = min(max(2*backOff, min(first, minBackOff)), maxBackOff)
 			if wait := backOff + upTo(backOff); f.next == 0 || wait < f.next {
@@ -80,9 +79,9 @@ func repeat(ctx context.Context, s *stats, first time.Duration, report Report, a
 	}
 }
 
-// upTo is a random part of the jitter of d.
+// upTo returns a random part of d's jitter.
 func upTo(d time.Duration) time.Duration {
-	return rand.N(max(d/100*jitterPercent, 1)) //nolint:gosec // nothing depends on its being a secret
+	return rand.N(max(d/100*jitterPercent, 1)) //nolint:gosec // need not be secret
 }
 
 // sleep waits, and reports whether ctx is not done.
@@ -105,7 +104,7 @@ type reporter struct {
 	began   bool
 }
 
-func (r *reporter) tell(servers []plan.Server, err error) {
+func (r *reporter) reportChange(servers []plan.Server, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -120,10 +119,10 @@ func (r *reporter) tell(servers []plan.Server, err error) {
 	r.report(slices.Clone(servers), err)
 }
 
-// maxErrors bounds the errors that are reported together.
+// maxErrors limits the errors reported together.
 const maxErrors = 10
 
-// joined joins errors in the order of their texts, so that the same errors give the same text.
+// joined joins errors in the order of their texts, so that the same errors yield the same text.
 func joined(errs []error) error {
 	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	if more := len(errs) - maxErrors; more > 0 {
@@ -132,8 +131,8 @@ func joined(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// unique sorts servers by address. Of several with one address only the first one stays: that with the lowest priority,
-// or else the largest weight. A name that repeats is replaced by the address.
+// unique sorts servers by address, and keeps one for each address: the one with the lowest priority, or else the
+// largest weight. A repeated name is replaced by the address.
 func unique(servers []plan.Server) []plan.Server {
 	slices.SortFunc(servers, func(a, b plan.Server) int {
 		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.Weight, a.Weight),

@@ -19,40 +19,40 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// parallelQuestions bounds how many targets of SRV records are looked up at a time.
+// parallelQuestions limits how many targets of SRV records are looked up at a time.
 const parallelQuestions = 8
 
-// shortest is the shortest time between two lookups, whatever the settings say.
+// shortest is the shortest time between two lookups, whatever the settings.
 const shortest = 10 * time.Millisecond
 
-// DNS is the source for a name: its addresses, or the targets of its SRV records. A record's priority and weight become
-// those of the server. Weights above 1000 are scaled down in their priority, and 0, which means a very small chance,
-// becomes 1.
+// DNS discovers the addresses of a name, or the targets of its SRV records, whose priority and weight become the
+// server's. Weights above 1000 are scaled down within their priority, and 0, which means a very small chance, becomes
+// 1.
 type DNS struct {
 	stats
 	cfg      config.DNS
 	resolver *resolver
 	origin   string
-	known    map[question]answer // the last good answers; only a lookup uses it
+	lastGood map[question]answer // last good answers; used by lookup only
 }
 
-// NewDNS makes the source for a name.
+// NewDNS returns the source for a name.
 func NewDNS(cfg config.DNS, resolver config.Resolver) *DNS {
-	d := &DNS{cfg: cfg, resolver: newResolver(resolver), known: map[question]answer{}}
+	d := &DNS{cfg: cfg, resolver: newResolver(resolver), lastGood: map[question]answer{}}
 	d.origin = "dns " + strings.TrimSuffix(cfg.Name, ".")
 	return d
 }
 
-// Name is "dns NAME".
+// Name returns "dns NAME".
 func (d *DNS) Name() string { return d.origin }
 
-// Run looks the name up, again when its time to live ends.
+// Run looks up the name, and again when its TTL expires.
 func (d *DNS) Run(ctx context.Context, report Report) {
 	repeat(ctx, &d.stats, max(d.cfg.MinInterval, shortest), report, d.lookup)
 }
 
 // lookup asks all questions of a round.
-func (d *DNS) lookup(ctx context.Context) found {
+func (d *DNS) lookup(ctx context.Context) outcome {
 	r := round{source: d, answered: map[question]answer{}, ttl: maxTTL}
 	var servers []plan.Server
 	name := strings.ToLower(strings.TrimSuffix(d.cfg.Name, ".")) + "."
@@ -68,18 +68,18 @@ func (d *DNS) lookup(ctx context.Context) found {
 		}
 	}
 	if ctx.Err() != nil {
-		return found{err: ctx.Err()}
+		return outcome{err: ctx.Err()}
 	}
-	d.known = r.answered // what was not asked any more is forgotten
-	f := found{servers: unique(servers), err: joined(r.errs), next: d.interval(r.ttl)}
+	d.lastGood = r.answered // forgets what is no longer asked
+	f := outcome{servers: unique(servers), err: joined(r.errs), next: d.interval(r.ttl)}
 	if len(servers) > maxServers {
 		f.servers, f.err = nil, fmt.Errorf("%s: %w", d.origin, errTooMany)
 	}
 	return f
 }
 
-// interval is the time until the next lookup. The end of the time to live is exceeded a little: before it, a caching
-// server would give the same answer.
+// interval returns the time until the next lookup, slightly more than the TTL: before its end, a caching server would
+// give the same answer.
 func (d *DNS) interval(ttl time.Duration) time.Duration {
 	longest := max(d.cfg.MaxInterval, shortest)
 	t := max(ttl, d.cfg.MinInterval, shortest)
@@ -89,18 +89,18 @@ func (d *DNS) interval(ttl time.Duration) time.Duration {
 	return t
 }
 
-// round is the questions of a lookup, with their answers.
+// round is a lookup: its questions and their answers.
 type round struct {
 	source *DNS
 
 	mu       sync.Mutex
-	answered map[question]answer // by this round, or known from an earlier one
+	answered map[question]answer // in this round, or last known
 	errs     []error
-	ttl      time.Duration // the shortest of all
+	ttl      time.Duration // shortest of all answers
 }
 
-// ask is the answer to a question. If it fails, the error is noted, and the answer is the last good one, or empty. No
-// record is no error if another question of the same name may have an answer; then none is true.
+// ask returns the answer to a question. On failure it records the error and returns the last good answer, or an empty
+// one. A missing record, returned as none, is not a failure: another question for the same name may have an answer.
 func (r *round) ask(ctx context.Context, q question) (a answer, none error) {
 	a, err := r.source.resolver.ask(ctx, q)
 	r.mu.Lock()
@@ -116,17 +116,17 @@ func (r *round) ask(ctx context.Context, q question) (a answer, none error) {
 	return r.failed(q, err), nil
 }
 
-// failed notes an error, and returns the last good answer. The caller holds the lock.
+// failed records an error, and returns the last good answer. The caller holds the lock.
 func (r *round) failed(q question, err error) answer {
 	r.errs = append(r.errs, err)
-	known, ok := r.source.known[q]
+	known, ok := r.source.lastGood[q]
 	if ok {
 		r.answered[q] = known
 	}
 	return known
 }
 
-// preferred keeps the addresses of the first family that has any, if one is preferred.
+// preferred keeps the first family with addresses, if one is preferred.
 func preferred(kind string, answers []answer) []answer {
 	switch kind {
 	case "AAAA_or_A":
@@ -141,7 +141,7 @@ func preferred(kind string, answers []answer) []answer {
 	return answers
 }
 
-// addresses are the addresses of a name: of type "A", "AAAA", one of both, or else both.
+// addresses returns the addresses of a name: of type "A", "AAAA", one of both, or else both.
 func (r *round) addresses(ctx context.Context, name, kind string) []netip.Addr {
 	questions := []question{{name, dnsmessage.TypeA}, {name, dnsmessage.TypeAAAA}}
 	switch kind {
@@ -161,7 +161,7 @@ func (r *round) addresses(ctx context.Context, name, kind string) []netip.Addr {
 		out = append(out, a.addresses...)
 	}
 	if len(out) != 0 {
-		return out // a name may well have addresses of one family only
+		return out // one family of addresses is enough
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *round) addresses(ctx context.Context, name, kind string) []netip.Addr {
 	for i, q := range questions {
 		if none[i] != nil {
 			err = cmp.Or(err, none[i])
-			if known, ok := r.source.known[q]; ok {
+			if known, ok := r.source.lastGood[q]; ok {
 				r.answered[q] = known
 				out = append(out, known.addresses...)
 			}
@@ -181,7 +181,7 @@ func (r *round) addresses(ctx context.Context, name, kind string) []netip.Addr {
 	return out
 }
 
-// services are the servers of a name's SRV records.
+// services returns the servers of a name's SRV records.
 func (r *round) services(ctx context.Context, name string) []plan.Server {
 	q := question{name, dnsmessage.TypeSRV}
 	a, none := r.ask(ctx, q)
@@ -191,7 +191,7 @@ func (r *round) services(ctx context.Context, name string) []plan.Server {
 		r.mu.Unlock()
 	}
 	targets := r.targets(ctx, a.services)
-	heaviest := map[uint16]int{} // the largest weight of a priority
+	heaviest := map[uint16]int{} // largest weight of each priority
 	for _, s := range a.services {
 		heaviest[s.priority] = max(heaviest[s.priority], int(s.weight))
 	}
@@ -213,7 +213,7 @@ func (r *round) services(ctx context.Context, name string) []plan.Server {
 	return servers
 }
 
-// weight is the weight of a server for that of an SRV record.
+// weight converts the weight of an SRV record to that of a server.
 func weight(w, heaviest int) int {
 	if heaviest > maxWeight {
 		w = w * maxWeight / heaviest
@@ -224,8 +224,8 @@ func weight(w, heaviest int) int {
 // maxWeight is the largest weight of a server.
 const maxWeight = 1000
 
-// targets are the addresses of each service's target: those that came with the answer, or else they are looked up, each
-// name once.
+// targets returns the addresses of each service's target: those that came with the answer, or else looked up, once
+// for each name.
 func (r *round) targets(ctx context.Context, services []service) [][]netip.Addr {
 	found := map[string]*[]netip.Addr{}
 	room := make(chan struct{}, parallelQuestions)

@@ -3,22 +3,22 @@
 //
 // # How to use it
 //
-// [Maker.Spec] describes the [Source] of a setting, and [Spec.New] makes it. [Source.Run] looks for servers until its
-// context is done, and reports what changes to a [Report]. The settings are valid; see package config. The sources of
-// one cluster of Kubernetes share a [Cluster].
+// [Maker.Spec] describes the [Source] of a setting, and [Spec.New] returns it. [Source.Run] looks for servers until its
+// context is done, and reports changes to a [Report]. Settings must be valid; see package config. The sources of a
+// Kubernetes cluster share a [Cluster].
 //
 // # What it guarantees
 //
-// The first result is reported, and then each that differs from the one before it. What was found stays in force when a
-// later attempt fails: an error is reported without servers, or with those that are still known. A failed attempt is
-// repeated after a time that grows from one failure to the next, up to 30 s.
+// The first result is reported, and then each that differs from the one before. Servers stay in force when a later
+// attempt fails: an error is reported without servers, or with those still known. Failed attempts are repeated with a
+// growing delay of up to 30 s.
 //
-// An answer is taken whole or not at all. What is wrong with a file or an answer is reported with its place in it. All
-// that comes from outside is bounded: the size of an answer, its servers, the aliases that are followed, and the time.
+// An answer is taken as a whole or not at all. Errors have their place in the file or answer. Everything from outside
+// is bounded: the size of an answer, its servers, the aliases followed, and the time.
 //
-// An explicit empty list of a file or of an HTTP server means that there are no servers, and so do slices without an
-// endpoint that is ready. A name without addresses, an empty file, a pattern that matches no file and a Service without
-// a slice are errors.
+// An explicit empty list in a file or an HTTP answer means that there are no servers, and so do slices without a
+// ready endpoint. A name without addresses, an empty file, a pattern that matches no file and a Service without
+// slices are errors.
 //
 // # Adding a source
 //
@@ -34,8 +34,8 @@
 //
 // # Threads
 //
-// Run blocks, so it is called on a goroutine of its own, once. It calls the Report on that goroutine. All other methods
-// of a Source may be called from any goroutine. When Run returns, nothing of the source is left running.
+// Run blocks, so it is called once, on a separate goroutine, where it also calls the Report. All other methods of a
+// Source may be called from any goroutine. When Run returns, nothing of the source is left running.
 //
 // # Files
 //

@@ -16,7 +16,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// endpointSlice is what matters of an EndpointSlice of discovery.k8s.io/v1.
+// endpointSlice is the part of an EndpointSlice of discovery.k8s.io/v1 that matters.
 type endpointSlice struct {
 	Metadata struct {
 		Name            string `json:"name"`
@@ -26,17 +26,17 @@ type endpointSlice struct {
 	Endpoints   []endpoint `json:"endpoints"`
 	Ports       []struct {
 		Name string `json:"name"`
-		Port int    `json:"port"` // 0: any
+		Port int    `json:"port"` // 0 for any
 	} `json:"ports"`
 }
 
-// endpoint is an endpoint of a slice. Its addresses are those of one pod: the first one stands for all.
+// endpoint is an endpoint of a slice. All its addresses belong to one pod; the first one is used.
 type endpoint struct {
 	Addresses  []string `json:"addresses"`
 	Conditions struct {
-		Ready       *bool `json:"ready"`       // nil: true
-		Serving     *bool `json:"serving"`     // nil: as Ready
-		Terminating bool  `json:"terminating"` // null: false
+		Ready       *bool `json:"ready"`       // nil means true
+		Serving     *bool `json:"serving"`     // nil means the same as Ready
+		Terminating bool  `json:"terminating"` // null means false
 	} `json:"conditions"`
 	Zone      string `json:"zone"`
 	TargetRef struct {
@@ -45,7 +45,7 @@ type endpoint struct {
 	} `json:"targetRef"`
 }
 
-// state is what the conditions say. ok is false if the endpoint takes no connections at all.
+// state returns the state by the conditions. ok is false if the endpoint takes no connections at all.
 func (e *endpoint) state() (s plan.State, ok bool) {
 	ready := e.Conditions.Ready == nil || *e.Conditions.Ready
 	serving := ready
@@ -61,29 +61,29 @@ func (e *endpoint) state() (s plan.State, ok bool) {
 	return 0, false
 }
 
-// part is what a slice contributes.
+// part is the contribution of a slice.
 type part struct {
 	servers []plan.Server
-	missing bool     // it has endpoints, but not the port
-	ports   []string // its ports, if they do not have the one that is wanted
-	unused  string   // why its addresses cannot be used, or ""
+	missing bool     // has endpoints, but not the port
+	ports   []string // its ports, if the wanted one is not among them
+	unused  string   // why its addresses are unusable, or ""
 }
 
-// sliceReader makes parts of slices.
+// sliceReader converts slices to parts.
 type sliceReader struct {
 	port   config.ServicePort
 	family string // "ip", or an address type
 	origin string
 }
 
-// part reads a slice.
+// part converts a slice.
 func (r *sliceReader) part(s *endpointSlice) (p part, err error) {
 	at := "EndpointSlice " + strconv.Quote(s.Metadata.Name)
 	if s.Metadata.Name == "" {
 		return p, fmt.Errorf("%w: an EndpointSlice without a name", errInvalid)
 	}
 	if s.AddressType != "IPv4" && s.AddressType != "IPv6" {
-		p.unused = fmt.Sprintf("%s has addresses of the type %q, which are not used", at, s.AddressType)
+		p.unused = fmt.Sprintf("%s has addresses of the unused type %q", at, s.AddressType)
 		return p, nil
 	}
 	if r.family != "ip" && r.family != s.AddressType {
@@ -110,7 +110,7 @@ func (r *sliceReader) part(s *endpointSlice) (p part, err error) {
 	return p, nil
 }
 
-// find is the number of the port that is wanted.
+// find returns the wanted port's number.
 func (r *sliceReader) find(s *endpointSlice) (port int, found bool) {
 	number := int(r.port.Number())
 	if r.port != "" && number != 0 && len(s.Ports) == 0 {
@@ -120,7 +120,7 @@ func (r *sliceReader) find(s *endpointSlice) (port int, found bool) {
 		switch {
 		case r.port == "":
 			if found && p.Port != port {
-				return 0, false // which of them?
+				return 0, false // ambiguous
 			}
 			port, found = p.Port, p.Port != 0
 		case number == 0 && p.Name == string(r.port):
@@ -132,7 +132,7 @@ func (r *sliceReader) find(s *endpointSlice) (port int, found bool) {
 	return port, found
 }
 
-// describe is the ports of a slice for people.
+// describe lists the ports of a slice for people.
 func (r *sliceReader) describe(s *endpointSlice) (all []string) {
 	for _, p := range s.Ports {
 		text := strconv.Itoa(p.Port)
@@ -166,12 +166,12 @@ func (r *sliceReader) server(s *endpointSlice, e *endpoint, port int) (plan.Serv
 	return out, nil
 }
 
-// join is the servers of all slices, sorted, and what is wrong with them. An endpoint may be in two slices for a while:
-// it is ready if one of them says so. If no endpoint is ready, those that end and still serve are used, as kube-proxy
-// does. The servers are nil if nothing is known.
+// join merges the servers of all slices, sorted, and what is wrong with them. An endpoint may be in two slices for a
+// while; it is ready if either says so. Without a ready endpoint, terminating ones that still serve are used, as by
+// kube-proxy. The servers are nil if nothing is known.
 func join(parts map[string]part, port config.ServicePort) (servers []plan.Server, err error) {
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("%w: no EndpointSlice: is there such a Service, with a selector?", errEmpty)
+		return nil, fmt.Errorf("%w: no EndpointSlice: check that the Service exists and has a selector", errEmpty)
 	}
 	servers = []plan.Server{}
 	var unused []error
@@ -206,7 +206,7 @@ func join(parts map[string]part, port config.ServicePort) (servers []plan.Server
 	return servers, joined(unused)
 }
 
-// noPort is the error if no slice has the port.
+// noPort returns the error for slices without the wanted port.
 func noPort(port config.ServicePort, ports []string) error {
 	slices.Sort(ports)
 	ports = slices.Compact(ports)
@@ -232,7 +232,7 @@ type sliceList struct {
 	Items []endpointSlice `json:"items"`
 }
 
-// sliceEvent is an event of a watch. The object of an event "ERROR" is a Status.
+// sliceEvent is an event of a watch. The object of an "ERROR" event is a Status.
 type sliceEvent struct {
 	Type   string `json:"type"`
 	Object struct {
@@ -241,13 +241,13 @@ type sliceEvent struct {
 	} `json:"object"`
 }
 
-// The bounds of what the API server sends, in bytes. An object is 1.5 MiB in etcd at most.
+// Limits of what the API server sends, in bytes. An object in etcd has at most 1.5 MiB.
 const (
 	maxPage  = 16 << 20
 	maxEvent = 8 << 20
 )
 
-// bounded fails after too many bytes.
+// bounded fails beyond a number of bytes.
 type bounded struct {
 	from io.Reader
 	most int64
@@ -275,8 +275,8 @@ func newEvents(body io.Reader) *events {
 	return e
 }
 
-// next is the next event. io.EOF is the end between two events. Wrong content is errInvalid; other errors are those of
-// the connection.
+// next returns the next event, or io.EOF at the end between two events. Invalid content is errInvalid; other errors
+// are the connection's.
 func (e *events) next() (*sliceEvent, error) {
 	e.from.read = 0
 	event := &sliceEvent{}
@@ -287,7 +287,7 @@ func (e *events) next() (*sliceEvent, error) {
 	return event, err
 }
 
-// wrongJSON reports whether an error is about the text, and not about reading it.
+// wrongJSON reports whether an error concerns the text, and not reading it.
 func wrongJSON(err error) bool {
 	_, syntax := errors.AsType[*json.SyntaxError](err)
 	_, kind := errors.AsType[*json.UnmarshalTypeError](err)

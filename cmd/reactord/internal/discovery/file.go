@@ -13,64 +13,64 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// pollInterval is the time between two readings. A file is a few kilobytes, so that reading it costs less than a watch
-// is complicated: no rename, symbolic link or file system is special.
+// pollInterval is the time between two reads. A file has a few kilobytes, so polling costs less than a watch is
+// complicated, and works for every rename, symbolic link and file system.
 const pollInterval = 2 * time.Second
 
-// maxFiles bounds how many files match a pattern.
+// maxFiles limits the files that match a pattern.
 const maxFiles = 1000
 
-// lookupTimeout bounds how long the names in a file may take to be looked up.
+// lookupTimeout limits the lookups of names in a file.
 const lookupTimeout = 30 * time.Second
 
-// File is the source for a file, or for all files that match a pattern. A file is replaced by renaming another one:
-// what is written in place may be read when half of it is written.
+// File reads servers from a file, or from all files that match a pattern. Replace files by a rename: one that is
+// written in place may be read half-written.
 //
-// JSON is read from files whose name ends in ".json", YAML from all others. A file that is wrong keeps the servers that
-// it had. A file that no longer matches a pattern has none; one that is missing and that the setting names keeps them.
+// Files whose name ends in ".json" are JSON, all others YAML. An invalid file keeps its last servers. So does a
+// missing file that is named in the settings; one that no longer matches a pattern is dropped.
 type File struct {
 	stats
 	path     string
 	interval time.Duration
 	lookup   lookupFunc
-	known    map[string]*content // by path; only an attempt uses it
+	contents map[string]*content // by path; used by attempts only
 }
 
-// content is what was last read from a file.
+// content is the last content of a file.
 type content struct {
 	data    []byte
-	err     error         // of data
-	servers []plan.Server // of the last data without error; nil: there was none
+	err     error         // result for data
+	servers []plan.Server // from the last valid data; nil if there was none
 }
 
-// NewFile makes the source for a file or a pattern.
+// NewFile returns the source for a file or a pattern.
 func NewFile(cfg config.FileDiscovery) *File {
-	return &File{path: cfg.Path, interval: pollInterval, lookup: lookupHost, known: map[string]*content{}}
+	return &File{path: cfg.Path, interval: pollInterval, lookup: lookupHost, contents: map[string]*content{}}
 }
 
-// Name is "file PATH".
+// Name returns "file PATH".
 func (f *File) Name() string { return "file " + f.path }
 
-// Run reads the files, again every few seconds.
+// Run reads the files every few seconds.
 func (f *File) Run(ctx context.Context, report Report) {
-	repeat(ctx, &f.stats, f.interval, report, func(ctx context.Context) found {
+	repeat(ctx, &f.stats, f.interval, report, func(ctx context.Context) outcome {
 		out := f.attempt(ctx)
-		out.next = f.interval // reading again is cheap, and a person who mends the file waits for it
+		out.next = f.interval // cheap, and somebody may be fixing the file
 		return out
 	})
 }
 
 // attempt reads all files once.
-func (f *File) attempt(ctx context.Context) found {
+func (f *File) attempt(ctx context.Context) outcome {
 	paths, err := f.match()
 	if err != nil {
-		return found{err: fmt.Errorf("file %s: %w", f.path, err)}
+		return outcome{err: fmt.Errorf("file %s: %w", f.path, err)}
 	}
 	var all []plan.Server
 	var errs []error
 	kept := map[string]*content{}
 	for _, path := range paths {
-		c := f.known[path]
+		c := f.contents[path]
 		if c == nil {
 			c = &content{}
 		}
@@ -83,14 +83,14 @@ func (f *File) attempt(ctx context.Context) found {
 		}
 		all = append(all, c.servers...)
 	}
-	f.known = kept
+	f.contents = kept
 	if len(all) > maxServers {
-		return found{err: fmt.Errorf("file %s: %w", f.path, errTooMany)}
+		return outcome{err: fmt.Errorf("file %s: %w", f.path, errTooMany)}
 	}
-	return found{servers: unique(all), err: joined(errs)}
+	return outcome{servers: unique(all), err: joined(errs)}
 }
 
-// match is the files. If none matches a pattern, that is an error: the directory is more likely missing than empty.
+// match returns the files. A pattern without a match is an error: the directory is more likely missing than empty.
 func (f *File) match() ([]string, error) {
 	if !strings.ContainsAny(filepath.Base(f.path), `*?[\`) {
 		return []string{f.path}, nil
@@ -115,7 +115,7 @@ func (f *File) read(ctx context.Context, path string, c *content) error {
 		return f.place(path, err)
 	}
 	if c.data != nil && bytes.Equal(data, c.data) && (c.err == nil || errors.Is(c.err, errInvalid)) {
-		return c.err // the same is read again only if a name could not be looked up
+		return c.err // unchanged data is parsed again only after a failed lookup
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -127,12 +127,12 @@ func (f *File) read(ctx context.Context, path string, c *content) error {
 	return c.err
 }
 
-// place is an error with the name of the file.
+// place adds the name of the file to an error.
 func (f *File) place(path string, err error) error {
 	if at, ok := errors.AsType[*contentError](err); ok {
 		return fmt.Errorf("%s:%w", path, at)
 	}
-	return err // those of package os name the file
+	return err // errors of package os name the file
 }
 
 func (f *File) parse(ctx context.Context, path string, data []byte) ([]plan.Server, error) {

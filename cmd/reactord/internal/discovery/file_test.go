@@ -188,12 +188,12 @@ func TestLabels(t *testing.T) {
 // What is wrong is named with its place.
 func TestWrongGroups(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
-		{`{}`, "1:1: a list of target groups is expected, not a mapping"},
-		{`[1]`, "1:2: a target group is expected, not text"},
+		{`{}`, "1:1: want a list of target groups, not a mapping"},
+		{`[1]`, "1:2: want a target group, not text"},
 		{`[{}]`, "1:2: the group has no targets"},
 		{`[{"targets": {}}]`, "1:14: targets are a list of HOST:PORT, not a mapping"},
 		{`[{"targets": [[]]}]`, "1:15: a target is HOST:PORT, not a list"},
-		{`[{"targets": ["a:0"]}]`, `1:15: target "a:0": the port is 0`},
+		{`[{"targets": ["a:0"]}]`, `1:15: target "a:0": port 0 is not allowed`},
 		{`[{"targets": ["http://a:1"]}]`, `1:15: target "http://a:1": scheme "http" is unknown`},
 		{`[{"targets": [], "labels": []}]`, "1:28: labels are a mapping"},
 		{`[{"targets": [], "labels": {"weight": "x"}}]`, `1:39: the label weight is a whole number from 0 to 1000, not "x"`},
@@ -202,12 +202,12 @@ func TestWrongGroups(t *testing.T) {
 		{`[{"targets": [], "labels": {"backup": "yes"}}]`, "the label backup is true or false"},
 		{`[{"targets": [], "labels": {"state": "down"}}]`, `the label state is one of ["up" "drain" "maintenance"]`},
 		{`[{"targets": [], "labels": {"name": "a\nb"}}]`, "cannot be printed"},
-		{`[{"targets": ["a:1", "a:2"], "labels": {"name": "x"}}]`, `1:2: the label name "x" is that of 2 targets`},
+		{`[{"targets": ["a:1", "a:2"], "labels": {"name": "x"}}]`, `1:2: the label name "x" applies to 2 targets`},
 		{`[{"targets": [], "targets": []}]`, `"targets" is already set in line 1`},
 		{"[{\n\"targets\": [}]", "2:13: not JSON"},
-		{`[`, "1:2: not JSON: it ends too early"},
-		{`[] []`, "1:4: something follows the list"},
-		{strings.Repeat("[", 10), "nested too deep"},
+		{`[`, "1:2: not JSON: unexpected end"},
+		{`[] []`, "1:4: unexpected content after the list"},
+		{strings.Repeat("[", 10), "nested too deeply"},
 	} {
 		if _, err := parseText(test.text, parseJSON); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.text, err, test.want)

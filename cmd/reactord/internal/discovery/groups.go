@@ -12,30 +12,30 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// example is a target group, for errors.
+// example is a target group for error texts.
 const example = `{"targets": ["10.0.0.1:80"], "labels": {"weight": "2"}}`
 
 // lookupFunc finds the address of a host.
 type lookupFunc func(ctx context.Context, host string) (netip.Addr, error)
 
-// groups makes servers of target groups.
+// groups converts target groups to servers.
 type groups struct {
 	lookup lookupFunc
-	origin func(*value) string   // of the server that a target describes
-	names  map[string]netip.Addr // that have been looked up
+	origin func(*value) string   // origin of the server that a target describes
+	names  map[string]netip.Addr // names looked up so far
 }
 
-// reader calls each for each target group of a text. An error of each ends it.
+// reader calls each for each target group of a text, and stops at its first error.
 type reader func(data []byte, each func(group *value) error) error
 
-// notAList is the error of a text that is something else.
+// notAList returns the error for a text that is not a list.
 func notAList(root *value) error {
-	return root.wrong("a list of target groups is expected, not %v: write [%s]", root.kind, example)
+	return root.wrong("want a list of target groups, not %v: write [%s]", root.kind, example)
 }
 
 func (g *groups) group(ctx context.Context, all []plan.Server, group *value) ([]plan.Server, error) {
 	if group.kind != mapping {
-		return nil, group.wrong("a target group is expected, not %v: write %s", group.kind, example)
+		return nil, group.wrong("want a target group, not %v: write %s", group.kind, example)
 	}
 	model := plan.Server{Weight: 1}
 	var targets *value
@@ -57,7 +57,7 @@ func (g *groups) group(ctx context.Context, all []plan.Server, group *value) ([]
 		return nil, group.wrong("the group has no targets: write %s", example)
 	}
 	if model.Name != "" && len(targets.items) > 1 {
-		return nil, group.wrong("the label name %q is that of %d targets: put each into a group of its own",
+		return nil, group.wrong("the label name %q applies to %d targets: write a group for each",
 			model.Name, len(targets.items))
 	}
 	for i := range targets.items {
@@ -72,7 +72,7 @@ func (g *groups) group(ctx context.Context, all []plan.Server, group *value) ([]
 	return all, nil
 }
 
-// needs is an error if v is of another kind. A list may be null.
+// needs returns an error if v is of another kind. A list may be null.
 func (v *value) needs(k kind, what string) error {
 	if v.kind == k || v.kind == null && k == list {
 		return nil
@@ -80,7 +80,7 @@ func (v *value) needs(k kind, what string) error {
 	return v.wrong("%s, not %v", what, v.kind)
 }
 
-// labels takes those labels that are for the proxy. Others, such as "job", are for others.
+// labels applies the labels that are for the proxy. Others, such as "job", are ignored.
 func (v *value) labels(s *plan.Server) error {
 	if v.kind == null {
 		return nil
@@ -114,12 +114,12 @@ func (v *value) labels(s *plan.Server) error {
 	return nil
 }
 
-// The largest values of labels.
+// Limits of labels.
 const (
 	maxPriority    = 65535 // as that of SRV records
 	maxConnections = 1 << 30
 	maxWord        = 253 // bytes, as of a host name
-	maxTarget      = 300 // likewise, with a scheme and a port
+	maxTarget      = 300 // bytes, with a scheme and a port
 )
 
 func (v *value) number(key string, most int) (int, error) {
@@ -142,7 +142,7 @@ func (v *value) boolean(key string) (bool, error) {
 	return false, v.wrong("the label %s is true or false, not %s", key, v.quoted())
 }
 
-// word is text that logs and metrics can show.
+// word returns text that logs and metrics can show.
 func (v *value) word(key string) (string, error) {
 	if v.kind != scalar || len(v.text) > maxWord {
 		return "", v.wrong("the label %s is text of at most %d bytes, not %s", key, maxWord, v.quoted())
@@ -162,7 +162,7 @@ func (v *value) state() (plan.State, error) {
 	return plan.Up, v.wrong("the label state is one of %q, not %s", config.States, v.quoted())
 }
 
-// quoted is what v is, for an error.
+// quoted describes v for an error.
 func (v *value) quoted() string {
 	if v.kind != scalar {
 		return v.kind.String()
@@ -173,7 +173,7 @@ func (v *value) quoted() string {
 	return strconv.Quote(v.text)
 }
 
-// target is the server of a target.
+// target returns the server of a target.
 func (g *groups) target(ctx context.Context, s plan.Server, v *value) (plan.Server, error) {
 	if err := v.needs(scalar, "a target is HOST:PORT"); err != nil {
 		return s, err
@@ -183,7 +183,7 @@ func (g *groups) target(ctx context.Context, s plan.Server, v *value) (plan.Serv
 	}
 	a, err := config.ParseAddress(v.text)
 	if err == nil && a.Port == 0 {
-		err = fmt.Errorf("the port is 0")
+		err = fmt.Errorf("port 0 is not allowed")
 	}
 	if err != nil {
 		return s, v.wrong("target %s: %v", v.quoted(), err)
@@ -217,7 +217,7 @@ func (g *groups) address(ctx context.Context, host string) (netip.Addr, error) {
 	return ip, err
 }
 
-// parse reads target groups. It returns the servers, which are never nil, or what is wrong.
+// parse reads target groups. It returns the servers, which are never nil, or an error.
 func (g *groups) parse(ctx context.Context, data []byte, read reader) ([]plan.Server, error) {
 	all := []plan.Server{}
 	err := read(data, func(group *value) (err error) {

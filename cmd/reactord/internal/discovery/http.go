@@ -19,7 +19,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// The bounds of files and answers in bytes.
+// Limits of files and answers in bytes.
 const (
 	maxContent = 8 << 20
 	maxSecret  = 1 << 20
@@ -27,26 +27,26 @@ const (
 
 func sizeText(bytes int64) string { return config.Size(bytes).String() }
 
-// HTTP is the source for a URL.
+// HTTP polls a URL for servers.
 type HTTP struct {
 	stats
 	cfg    config.HTTPDiscovery
 	name   string
 	lookup lookupFunc
 
-	// Only an attempt uses these.
+	// Used by attempts only.
 	client    *http.Client
-	authority []byte        // the content of the CA file that client was made with
+	authority []byte        // content of the CA file that client was built with
 	etag      string        // of the last good answer
-	last      []plan.Server // the last good answer
+	last      []plan.Server // servers of the last good answer
 }
 
-// NewHTTP makes the source for a URL.
+// NewHTTP returns the source for a URL.
 func NewHTTP(cfg config.HTTPDiscovery) *HTTP {
 	return &HTTP{cfg: cfg, name: redacted(cfg.URL), lookup: lookupHost}
 }
 
-// redacted is a URL without its password.
+// redacted returns a URL without its password.
 func redacted(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -55,21 +55,21 @@ func redacted(text string) string {
 	return u.Redacted()
 }
 
-// Name is the URL, without a password.
+// Name returns the URL without its password.
 func (h *HTTP) Name() string { return h.name }
 
-// Run asks the server, again after each interval.
+// Run polls the URL, after each interval.
 func (h *HTTP) Run(ctx context.Context, report Report) {
 	defer func() {
 		if h.client != nil {
 			h.client.CloseIdleConnections()
 		}
 	}()
-	repeat(ctx, &h.stats, h.cfg.Interval, report, func(ctx context.Context) found {
+	repeat(ctx, &h.stats, h.cfg.Interval, report, func(ctx context.Context) outcome {
 		ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
 		defer cancel()
 		servers, err := h.attempt(ctx)
-		f := found{servers: servers, next: h.cfg.Interval + upTo(h.cfg.Interval) - upTo(h.cfg.Interval)}
+		f := outcome{servers: servers, next: h.cfg.Interval + upTo(h.cfg.Interval) - upTo(h.cfg.Interval)}
 		if err != nil {
 			f.err = fmt.Errorf("%s: %w", h.name, err)
 		}
@@ -77,7 +77,7 @@ func (h *HTTP) Run(ctx context.Context, report Report) {
 	})
 }
 
-// attempt asks once.
+// attempt requests the URL once.
 func (h *HTTP) attempt(ctx context.Context) ([]plan.Server, error) {
 	request, err := h.request(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (h *HTTP) attempt(ctx context.Context) ([]plan.Server, error) {
 	return h.last, nil
 }
 
-// request is a request as Prometheus makes it.
+// request returns a request like Prometheus's.
 func (h *HTTP) request(ctx context.Context) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.cfg.URL, nil)
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *HTTP) request(ctx context.Context) (*http.Request, error) {
 	return r, nil
 }
 
-// trust makes a client that trusts the CA file, unless there is one that trusts its present content.
+// trust builds a client that trusts the CA file, unless the current one trusts its present content.
 func (h *HTTP) trust() error {
 	var authority []byte
 	if h.cfg.CAFile != "" {
@@ -172,8 +172,8 @@ func (h *HTTP) trust() error {
 	return nil
 }
 
-// lookupHost finds the address of a host. Of several addresses it is the first IPv4 address, if there is one, as in
-// [net.ResolveTCPAddr].
+// lookupHost finds the address of a host: the first IPv4 address, or else the first one, as [net.ResolveTCPAddr]
+// does.
 func lookupHost(ctx context.Context, host string) (netip.Addr, error) {
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {

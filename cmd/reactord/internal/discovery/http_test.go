@@ -169,7 +169,7 @@ func TestHTTPAuthority(t *testing.T) {
 	replace(t, ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	r.await("10.0.0.1:80 w2 p0")
 	if got := start(t, httpSource(s.URL)).next(); got.err == nil || !strings.Contains(fmt.Sprint(got.err), "certificate") {
-		t.Errorf("without the authority: %v", got)
+		t.Errorf("without certificate authority: %v", got)
 	}
 }
 

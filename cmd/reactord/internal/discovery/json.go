@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// parseJSON reads a JSON text. Only one group is in memory at a time: as a value, a text takes up to a hundred times as
-// much as in JSON.
+// parseJSON reads a JSON text. Only one group at a time is decoded in memory: a value takes up to a hundred times its
+// JSON text.
 func parseJSON(data []byte, each func(group *value) error) error {
 	j := jsonReader{data: data, decoder: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	j.decoder.UseNumber()
@@ -17,7 +17,7 @@ func parseJSON(data []byte, each func(group *value) error) error {
 	if err != nil {
 		return err
 	}
-	root, err := j.begun(t, at, 0)
+	root, err := j.start(t, at, 0)
 	switch {
 	case err != nil:
 		return err
@@ -39,7 +39,7 @@ func parseJSON(data []byte, each func(group *value) error) error {
 	}
 	at = j.next()
 	if _, err := j.decoder.Token(); !errors.Is(err, io.EOF) {
-		return j.wrong(at, "something follows the list")
+		return j.wrong(at, "unexpected content after the list")
 	}
 	return nil
 }
@@ -50,10 +50,10 @@ type jsonReader struct {
 	decoder *json.Decoder
 	count   int // values of the group so far
 
-	seen, line, begin int // offsets: what is before seen was counted, and begin is that of the line
+	seen, line, begin int // offsets: lines are counted up to seen; begin starts the line
 }
 
-// next is the offset of the next token.
+// next returns the offset of the next token.
 func (j *jsonReader) next() int {
 	at := int(j.decoder.InputOffset())
 	for at < len(j.data) && bytes.IndexByte([]byte(" \t\r\n,:"), j.data[at]) >= 0 {
@@ -62,7 +62,7 @@ func (j *jsonReader) next() int {
 	return at
 }
 
-// place returns the place of an offset. Offsets are asked for in their order.
+// place returns the place of an offset. Offsets must be requested in ascending order.
 func (j *jsonReader) place(at int) (line, column int) {
 	for ; j.seen < at; j.seen++ {
 		if j.data[j.seen] == '\n' {
@@ -77,12 +77,12 @@ func (j *jsonReader) wrong(at int, text string) error {
 	return &contentError{line: line, column: column, text: text}
 }
 
-// token reads a token; an error has the place where it begins.
+// token reads a token and its offset.
 func (j *jsonReader) token() (json.Token, int, error) {
 	at := j.next()
 	t, err := j.decoder.Token()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, at, j.wrong(len(j.data), "not JSON: it ends too early")
+		return nil, at, j.wrong(len(j.data), "not JSON: unexpected end")
 	}
 	if err != nil {
 		return nil, at, j.wrong(at, "not JSON: "+err.Error())
@@ -95,7 +95,7 @@ func (j *jsonReader) value(depth int) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	v, err := j.begun(t, at, depth)
+	v, err := j.start(t, at, depth)
 	switch {
 	case err != nil:
 		return v, err
@@ -107,8 +107,8 @@ func (j *jsonReader) value(depth int) (value, error) {
 	return v, nil
 }
 
-// begun returns the value that begins with a token: a list or a mapping is empty yet.
-func (j *jsonReader) begun(t json.Token, at, depth int) (value, error) {
+// start converts the first token of a value. A list or mapping is still empty.
+func (j *jsonReader) start(t json.Token, at, depth int) (value, error) {
 	v := value{kind: scalar}
 	v.line, v.column = j.place(at)
 	if j.count++; j.count > maxValues {
@@ -117,7 +117,7 @@ func (j *jsonReader) begun(t json.Token, at, depth int) (value, error) {
 	switch t := t.(type) {
 	case json.Delim:
 		if depth == maxDepth {
-			return value{}, j.wrong(at, "nested too deep")
+			return value{}, j.wrong(at, "nested too deeply")
 		}
 		if v.kind = mapping; t == '[' {
 			v.kind = list
@@ -127,7 +127,7 @@ func (j *jsonReader) begun(t json.Token, at, depth int) (value, error) {
 	case string:
 		v.text = t
 	default:
-		v.text = fmt.Sprint(t) // a number as it is written, true or false
+		v.text = fmt.Sprint(t) // a number as written, true or false
 	}
 	return v, nil
 }
@@ -154,7 +154,7 @@ func (j *jsonReader) mapping(v *value, depth int) error {
 		if err != nil {
 			return err
 		}
-		if err := v.add(key.(string), child); err != nil { // the decoder takes no other key
+		if err := v.add(key.(string), child); err != nil { // the decoder accepts only string keys
 			return err
 		}
 	}

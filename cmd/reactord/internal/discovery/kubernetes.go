@@ -15,37 +15,36 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Kubernetes is the source for a Service of Kubernetes.
+// Kubernetes watches a Service of Kubernetes.
 //
 // It lists the EndpointSlices of the Service, and watches them from the version of the list on. A watch that ends is
-// begun again from the version of its last event, so that nothing is missed and nothing is listed twice. When the API
-// server does not know that version any more (410 Gone), they are listed anew. There is no other reason to list: what
-// the API server has said is complete.
+// resumed from its last event, so that nothing is missed or listed twice. Only when the API server no longer knows
+// that version (410 Gone) are they listed again.
 //
-// While the API server fails, the servers stay. They also stay when all slices were deleted, as with their Service:
-// then those of a row of deletions count again, until there is a slice. Each attempt waits a random part of a time that
-// grows from one failure to the next, up to 30 s.
+// While the API server fails, the servers stay. They also stay when all slices are deleted, as with their Service:
+// the slices of the last run of deletions count until there is a slice again. Failed attempts are repeated after a
+// random part of a growing delay, up to 30 s.
 type Kubernetes struct {
 	stats
 	cfg     config.KubernetesDiscovery
 	cluster *Cluster
 	name    string
-	unit    time.Duration // the first back-off, and what a watch that works lasts at least: minBackOff
-	most    time.Duration // the longest back-off: maxBackOff
+	unit    time.Duration // first back-off, and shortest duration of a working watch: minBackOff
+	most    time.Duration // longest back-off: maxBackOff
 
-	// Only Run uses these.
-	reader  sliceReader
-	told    reporter
-	parts   map[string]part
-	deleted map[string]part // by the events since the last one that was of a slice that stays
-	version string          // of the last list or event; "": they have to be listed
-	whole   bool            // the next list is not in pages: the one before expired between two of them
-	backOff time.Duration
+	// Used by Run only.
+	reader   sliceReader
+	reporter reporter
+	parts    map[string]part
+	deleted  map[string]part // by the last run of deletions
+	version  string          // of the last list or event; "" requires a list
+	unpaged  bool            // list without pages: the last list expired between two of them
+	backOff  time.Duration
 
-	heardEvent bool // in the last watch
+	sawEvent bool // in the last watch
 }
 
-// NewKubernetes makes the source for a Service.
+// NewKubernetes returns the source for a Service.
 func NewKubernetes(cfg config.KubernetesDiscovery, cluster *Cluster) *Kubernetes {
 	name := cfg.Kind() + " " + cfg.Key()
 	return &Kubernetes{
@@ -54,11 +53,11 @@ func NewKubernetes(cfg config.KubernetesDiscovery, cluster *Cluster) *Kubernetes
 	}
 }
 
-// Name is "kubernetes NAMESPACE/SERVICE:PORT".
+// Name returns "kubernetes NAMESPACE/SERVICE:PORT".
 func (k *Kubernetes) Name() string { return k.name }
 
-// How long a watch may last, as it is asked for: a random time between watchTime and the double. The server ends it
-// then, or else it is ended watchSlack later.
+// A watch is requested for a random time between watchTime and twice that. The server ends it then, or the client
+// watchSlack later.
 const (
 	watchTime  = 5 * time.Minute
 	watchSlack = 30 * time.Second
@@ -66,19 +65,19 @@ const (
 
 const (
 	pageSize  = 50    // slices, usually of at most 100 endpoints each
-	maxSlices = 10000 // of a Service
+	maxSlices = 10000 // per Service
 )
 
-// errExpired is that the API server does not know a version any more.
+// errExpired means that the API server no longer knows a version.
 var errExpired = errors.New("the version is too old")
 
-// errBroken is that a watch has ended, other than as it was asked for.
+// errBroken means that a watch ended early.
 var errBroken = errors.New("the watch was interrupted")
 
 // Run lists and watches.
 func (k *Kubernetes) Run(ctx context.Context, report Report) {
 	defer k.cluster.idle()
-	k.told.report = report
+	k.reporter.report = report
 	for {
 		wait := k.attempt(ctx)
 		if ctx.Err() != nil || !sleep(ctx, wait) {
@@ -87,10 +86,10 @@ func (k *Kubernetes) Run(ctx context.Context, report Report) {
 	}
 }
 
-// attempt lists if it has to, and watches until the watch ends. It returns how long to wait before the next attempt.
+// attempt lists if necessary, and watches until the watch ends. It returns the delay before the next attempt.
 func (k *Kubernetes) attempt(ctx context.Context) time.Duration {
 	lasted, err := time.Duration(0), error(nil)
-	k.heardEvent = false
+	k.sawEvent = false
 	if k.version == "" {
 		err = k.list(ctx)
 	}
@@ -98,13 +97,13 @@ func (k *Kubernetes) attempt(ctx context.Context) time.Duration {
 		lasted, err = k.watch(ctx)
 	}
 	if ctx.Err() != nil {
-		return 0 // what was cancelled has not failed
+		return 0 // cancelled, not failed
 	}
 	if err == nil && lasted >= watchTime {
 		k.backOff = 0
-		return 0 // as it was asked for, at a random time
+		return 0 // ended as requested, at a random time
 	}
-	worked := lasted >= k.unit || k.heardEvent
+	worked := lasted >= k.unit || k.sawEvent
 	if worked {
 		k.backOff = 0
 	}
@@ -118,28 +117,28 @@ func (k *Kubernetes) attempt(ctx context.Context) time.Duration {
 		k.failed(err)
 	}
 	k.backOff = min(max(2*k.backOff, k.unit), k.most)
-	wait := rand.N(k.backOff) //nolint:gosec // nothing depends on its being a secret
+	wait := rand.N(k.backOff) //nolint:gosec // need not be secret
 	if of, ok := errors.AsType[*statusError](err); ok {
 		wait = max(wait, of.after)
 	}
 	return wait
 }
 
-// failed tells of an error. The servers stay.
+// failed reports an error. The servers stay.
 func (k *Kubernetes) failed(err error) {
 	if wrongJSON(err) {
 		err = fmt.Errorf("%w: %w", errInvalid, err)
 	}
 	if errors.Is(err, errInvalid) {
-		k.version = "" // it cannot be relied on
+		k.version = "" // unreliable
 	}
 	err = fmt.Errorf("%s: %w", k.name, err)
-	k.note(found{err: err})
-	k.told.tell(nil, err)
+	k.note(outcome{err: err})
+	k.reporter.reportChange(nil, err)
 }
 
-// tell tells of the servers that the slices have. counted is whether it is a lookup, and not an event.
-func (k *Kubernetes) tell(counted bool) {
+// report reports the servers of the slices. counted distinguishes a lookup from an event.
+func (k *Kubernetes) report(counted bool) {
 	servers, err := join(k.parts, k.cfg.Port)
 	if len(k.parts) == 0 && len(k.deleted) > 0 {
 		servers, _ = join(k.deleted, k.cfg.Port)
@@ -148,14 +147,14 @@ func (k *Kubernetes) tell(counted bool) {
 		err = fmt.Errorf("%s: %w", k.name, err)
 	}
 	if counted {
-		k.note(found{servers: servers, err: err})
+		k.note(outcome{servers: servers, err: err})
 	} else {
-		k.heard(len(servers), servers != nil, err)
+		k.noteEvent(len(servers), servers != nil, err)
 	}
-	k.told.tell(servers, err)
+	k.reporter.reportChange(servers, err)
 }
 
-// get asks for the slices of the Service.
+// get requests the slices of the Service.
 func (k *Kubernetes) get(ctx context.Context, query url.Values) (*http.Response, error) {
 	namespace := k.cfg.Namespace
 	if namespace == "" {
@@ -173,17 +172,17 @@ func (k *Kubernetes) get(ctx context.Context, query url.Values) (*http.Response,
 	return response, err
 }
 
-// list lists all slices. Nothing changes if it fails.
+// list lists all slices. A failure changes nothing.
 func (k *Kubernetes) list(ctx context.Context) error {
 	query := url.Values{}
-	if !k.whole {
+	if !k.unpaged {
 		query.Set("limit", strconv.Itoa(pageSize))
 	}
 	parts := map[string]part{}
 	for {
 		page, err := k.page(ctx, query)
 		if err != nil {
-			k.whole = errors.Is(err, errExpired)
+			k.unpaged = errors.Is(err, errExpired)
 			return err
 		}
 		for i := range page.Items {
@@ -196,21 +195,21 @@ func (k *Kubernetes) list(ctx context.Context) error {
 			return fmt.Errorf("more than %d EndpointSlices", maxSlices)
 		}
 		if page.Metadata.Continue == "" {
-			k.parts, k.version, k.whole = parts, page.Metadata.ResourceVersion, false
+			k.parts, k.version, k.unpaged = parts, page.Metadata.ResourceVersion, false
 			if len(parts) > 0 {
 				k.deleted = nil
 			}
-			k.tell(true)
+			k.report(true)
 			return nil
 		}
 		if len(page.Items) == 0 {
-			return fmt.Errorf("%w: an empty page that is not the last one", errInvalid)
+			return fmt.Errorf("%w: an empty page before the last one", errInvalid)
 		}
 		query.Set("continue", page.Metadata.Continue)
 	}
 }
 
-// page asks for a page of the list.
+// page requests a page of the list.
 func (k *Kubernetes) page(ctx context.Context, query url.Values) (*sliceList, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.cluster.cfg.Timeout)
 	defer cancel()
@@ -229,7 +228,7 @@ func (k *Kubernetes) page(ctx context.Context, query url.Values) (*sliceList, er
 	return page, nil
 }
 
-// watch watches until the watch ends, and returns how long it has lasted. An end between two events is no error.
+// watch watches until the watch ends, and returns its duration. An end between two events is not an error.
 func (k *Kubernetes) watch(ctx context.Context) (lasted time.Duration, err error) {
 	most := watchTime + rand.N(watchTime) //nolint:gosec // as above
 	ctx, cancel := context.WithTimeout(ctx, most+watchSlack)
@@ -245,7 +244,7 @@ func (k *Kubernetes) watch(ctx context.Context) (lasted time.Duration, err error
 	}
 	defer response.Body.Close()
 	began := time.Now()
-	k.tell(true)
+	k.report(true)
 	all := newEvents(response.Body)
 	for {
 		e, err := all.next()
@@ -267,7 +266,7 @@ func (k *Kubernetes) watch(ctx context.Context) (lasted time.Duration, err error
 	}
 }
 
-// apply takes an event.
+// apply applies an event.
 func (k *Kubernetes) apply(e *sliceEvent) error {
 	s := &e.Object.endpointSlice
 	switch e.Type {
@@ -296,12 +295,12 @@ func (k *Kubernetes) apply(e *sliceEvent) error {
 		k.version = ""
 		return &statusError{code: e.Object.Code, message: printable(e.Object.Message)}
 	default:
-		return fmt.Errorf("%w: an event of the unknown type %.60q", errInvalid, e.Type)
+		return fmt.Errorf("%w: an event of unknown type %.60q", errInvalid, e.Type)
 	}
 	if s.Metadata.ResourceVersion == "" {
 		return fmt.Errorf("%w: an event without a resourceVersion", errInvalid)
 	}
-	k.version, k.heardEvent = s.Metadata.ResourceVersion, true
-	k.tell(false)
+	k.version, k.sawEvent = s.Metadata.ResourceVersion, true
+	k.report(false)
 	return nil
 }

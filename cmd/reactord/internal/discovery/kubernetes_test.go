@@ -71,7 +71,7 @@ func TestKubernetes(t *testing.T) {
 	r.awaitStates("10.0.0.9:80 up")
 	f.set("app-a", nil)
 	f.set("app-c", nil)
-	if got := r.awaitError("no EndpointSlice: is there such a Service"); !slices.Equal(states(got.servers),
+	if got := r.awaitError("no EndpointSlice: check that the Service exists"); !slices.Equal(states(got.servers),
 		[]string{"10.0.0.9:80 up"}) {
 		t.Errorf("%v", got)
 	}
@@ -108,7 +108,7 @@ func TestKubernetesServiceDeleted(t *testing.T) {
 	f.set("app-b", nil)
 	r.awaitStates(all[2:]...)
 	f.set("app-c", nil)
-	if got := r.awaitError("no EndpointSlice: is there such a Service"); !slices.Equal(states(got.servers), all) {
+	if got := r.awaitError("no EndpointSlice: check that the Service exists"); !slices.Equal(states(got.servers), all) {
 		t.Errorf("%v", states(got.servers))
 	}
 	f.bookmark()
@@ -150,9 +150,9 @@ func TestEndpointSlices(t *testing.T) {
 		{"two families", nil, []object{sliced(http80, "10.0.0.1"), v6}, []string{"10.0.0.1:80 up", "[::1]:80 up"}, ""},
 		{"IPv4 only", only("IPv4"), []object{sliced(http80, "10.0.0.1"), v6}, []string{"10.0.0.1:80 up"}, ""},
 		{"IPv6 only", only("IPv6"), []object{sliced(http80, "10.0.0.1"), v6}, []string{"[::1]:80 up"}, ""},
-		{"names", nil, []object{fqdn}, nil, `of the type "FQDN", which are not used`},
-		{"names too", nil, []object{fqdn, sliced(http80, "10.0.0.1")}, []string{"10.0.0.1:80 up"}, `of the type "FQDN"`},
-		{"an unknown type", nil, []object{odd}, nil, `of the type "IPv8"`},
+		{"names", nil, []object{fqdn}, nil, `of the unused type "FQDN"`},
+		{"names too", nil, []object{fqdn, sliced(http80, "10.0.0.1")}, []string{"10.0.0.1:80 up"}, `of the unused type "FQDN"`},
+		{"an unknown type", nil, []object{odd}, nil, `of the unused type "IPv8"`},
 		{"no other port", none, []object{sliced(http80, "10.0.0.1")}, []string{"10.0.0.1:80 up"}, ""},
 		{"twice the number", none, []object{sliced([]string{"dns:53", "dns-tcp:53"}, "10.0.0.1")},
 			[]string{"10.0.0.1:53 up"}, ""},
@@ -211,7 +211,7 @@ func TestKubernetesFails(t *testing.T) {
 		want  string
 	}{
 		{answer(500, "etcdserver: no leader"), "status 500 Internal Server Error: etcdserver: no leader"},
-		{answer(401, "Unauthorized"), "the API server does not accept the token"},
+		{answer(401, "Unauthorized"), "the API server rejected the token"},
 		{answer(403, "User \"x\" cannot watch"), `cannot watch: allow list and watch of endpointslices.discovery.k8s.io`},
 		{answer(302, ""), "status 302 Found"},
 		{func(w http.ResponseWriter, _ *http.Request) bool {
@@ -335,7 +335,7 @@ func TestKubernetesInPod(t *testing.T) {
 
 func TestKubernetesOutsideOfPod(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	start(t, serviceOf(NewCluster(config.New().Kubernetes))).awaitError("this is not a pod: write kubernetes.address")
+	start(t, serviceOf(NewCluster(config.New().Kubernetes))).awaitError("as they are in a pod: write kubernetes.address")
 }
 
 // An authority that the server's certificate is not from.
@@ -405,7 +405,7 @@ func TestKubernetesMangledEvents(t *testing.T) {
 		{"garbage", text("garbage\n"), "not an event: invalid character"},
 		{"another kind", text("[]\n"), "not an event: json: cannot unmarshal array"},
 		{"another type", text(`{"type":"RENAMED","object":{"metadata":{"name":"a","resourceVersion":"1"}}}`),
-			`an event of the unknown type "RENAMED"`},
+			`an event of unknown type "RENAMED"`},
 		{"no version", text(`{"type":"BOOKMARK","object":{"metadata":{}}}`), "an event without a resourceVersion"},
 		{"no name", text(`{"type":"ADDED","object":{"addressType":"IPv4","metadata":{"resourceVersion":"1"}}}`),
 			"an EndpointSlice without a name"},
@@ -459,7 +459,7 @@ func TestKubernetesHerd(t *testing.T) {
 	var back []time.Duration
 	for range herd {
 		k := NewKubernetes(config.KubernetesDiscovery{Service: "app", Namespace: "edge"}, NewCluster(settings))
-		k.told.report, k.version = func([]plan.Server, error) {}, "1"
+		k.reporter.report, k.version = func([]plan.Server, error) {}, "1"
 		now := time.Duration(0)
 		for now < down {
 			now += k.attempt(t.Context())
@@ -625,7 +625,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		k := serviceOf(NewCluster(config.Kubernetes{}))
-		k.parts, k.told.report = map[string]part{}, func(servers []plan.Server, err error) {
+		k.parts, k.reporter.report = map[string]part{}, func(servers []plan.Server, err error) {
 			for i, s := range servers {
 				if !s.Address.IsValid() || s.Address.Port() == 0 || s.Weight != 1 || s.Name != s.Address.String() ||
 					i > 0 && servers[i-1].Address.Compare(s.Address) >= 0 {
@@ -764,7 +764,7 @@ func TestKubernetesBusy(t *testing.T) {
 		return true
 	})
 	k := f.service(t)
-	k.told.report = func([]plan.Server, error) {}
+	k.reporter.report = func([]plan.Server, error) {}
 	defer k.cluster.idle()
 	if wait := k.attempt(t.Context()); wait != 7*time.Second {
 		t.Errorf("it waits %v", wait)

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// resolvConf is the file with the system's DNS servers; see resolv.conf(5).
+// resolvConf lists the system's DNS servers; see resolv.conf(5).
 const resolvConf = "/etc/resolv.conf"
 
-// maxResolvConf bounds its size in bytes, and maxResolvers the DNS servers: the C library takes 3.
+// maxResolvConf limits its size in bytes, and maxResolvers the DNS servers: the C library uses 3.
 const (
 	maxResolvConf = 64 << 10
 	maxResolvers  = 8
 )
 
-// system is the system's DNS servers. The file is read again when it has changed.
+// system reads the system's DNS servers, again when the file has changed.
 type system struct {
 	path string
 
 	mu      sync.Mutex
-	changed time.Time // when the file had changed that was read
+	changed time.Time // modification time of the file when read
 	size    int64
 	servers []string
 }
 
-// list is the DNS servers, HOST:PORT.
+// list returns the DNS servers as HOST:PORT.
 func (s *system) list() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *system) list() []string {
 	return s.servers
 }
 
-// parseResolvConf finds the lines "nameserver ADDRESS". Without one, the server is this machine.
+// parseResolvConf finds the lines "nameserver ADDRESS". Without any, the server is this machine.
 func parseResolvConf(data []byte) (servers []string) {
 	for line := range strings.Lines(string(data)) {
 		words := strings.Fields(line)
@@ -64,7 +64,7 @@ func parseResolvConf(data []byte) (servers []string) {
 	return servers
 }
 
-// readBounded reads a file, or returns an error if it is larger than so many bytes.
+// readBounded reads a file, or fails if it exceeds most bytes.
 func readBounded(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

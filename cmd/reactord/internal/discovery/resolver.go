@@ -15,13 +15,13 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// udpSize is the largest answer over UDP that is asked for, in bytes: it passes without fragments. See RFC 9715.
+// udpSize is the largest UDP answer requested, in bytes: it passes without fragmentation. See RFC 9715.
 const udpSize = 1232
 
-// maxForeign bounds how many messages that do not answer the question are read in an exchange.
+// maxForeign limits the unrelated messages read in an exchange.
 const maxForeign = 100
 
-// resolver asks DNS servers. Its methods may be called from any goroutine.
+// resolver queries DNS servers. Its methods may be called from any goroutine.
 type resolver struct {
 	servers  func() []string // HOST:PORT
 	timeout  time.Duration
@@ -43,8 +43,8 @@ func newResolver(cfg config.Resolver) *resolver {
 
 var systemServers = &system{path: resolvConf}
 
-// ask asks each server in order until one answers, and that as often as the attempts say. That a name or a record does
-// not exist is an answer, too.
+// ask tries each server in order until one answers, in as many rounds as there are attempts. That a name or record
+// does not exist is an answer, too.
 func (r *resolver) ask(ctx context.Context, q question) (answer, error) {
 	servers := r.servers()
 	var last error
@@ -60,7 +60,8 @@ func (r *resolver) ask(ctx context.Context, q question) (answer, error) {
 	return answer{}, last
 }
 
-// askOne asks one server over UDP; over TCP if the answer is truncated; and without EDNS(0) if it does not know that.
+// askOne asks one server over UDP; over TCP if the answer is truncated; and without EDNS(0) if the server does not
+// know it.
 func (r *resolver) askOne(ctx context.Context, server string, q question) (answer, error) {
 	for _, extended := range []bool{true, false} {
 		a, err := r.exchange(ctx, "udp", server, q, extended)
@@ -77,7 +78,7 @@ func (r *resolver) askOne(ctx context.Context, server string, q question) (answe
 	panic("unreachable")
 }
 
-// exchange sends a question from a fresh port and waits for the answer.
+// exchange sends a question from a fresh port, and waits for the answer.
 func (r *resolver) exchange(ctx context.Context, network, server string, q question, extended bool) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -100,7 +101,7 @@ func (r *resolver) exchange(ctx context.Context, network, server string, q quest
 	return a, plain(ctx, err)
 }
 
-// plain is an error of package net without the addresses, which the caller names.
+// plain strips the addresses from an error of package net, since the caller names them.
 func plain(ctx context.Context, err error) error {
 	var op *net.OpError
 	switch {
@@ -123,11 +124,11 @@ type noAnswer struct{}
 func (noAnswer) Error() string { return "no answer in time" }
 func (noAnswer) Unwrap() error { return os.ErrDeadlineExceeded }
 
-// message is a question with a random id.
+// message encodes a question with a random id.
 func (q question) message(extended bool) (id uint16, _ []byte, err error) {
 	name, err := dnsmessage.NewName(q.name)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%q: the name is too long", q.name)
+		return 0, nil, fmt.Errorf("%q: name too long", q.name)
 	}
 	var random [2]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -147,11 +148,11 @@ func (q question) message(extended bool) (id uint16, _ []byte, err error) {
 	if err != nil {
 		return 0, nil, fmt.Errorf("%q: %w", q.name, err)
 	}
-	binary.BigEndian.PutUint16(out, uint16(len(out)-2)) // what TCP needs in front
+	binary.BigEndian.PutUint16(out, uint16(len(out)-2)) // length prefix for TCP
 	return id, out, nil
 }
 
-// overUDP ignores messages that do not answer the question: they may be forged, or late.
+// overUDP ignores messages that do not answer the question: they may be forged or late.
 func overUDP(c net.Conn, message []byte, id uint16, q question) (answer, error) {
 	if _, err := c.Write(message[2:]); err != nil {
 		return answer{}, err

@@ -9,45 +9,45 @@ import (
 	"time"
 )
 
-// The results of attempts, as [Stats] count them.
+// Results of attempts, as counted in [Stats].
 const (
 	ResultOK      = "ok"
 	ResultNoName  = "nxdomain" // DNS: the name does not exist
-	ResultEmpty   = "empty"    // the name has no such records, the file no content
+	ResultEmpty   = "empty"    // no such records, or no content in the file
 	ResultFailure = "servfail" // DNS: the server failed or refused
 	ResultTimeout = "timeout"
-	ResultInvalid = "invalid" // the content is wrong
+	ResultInvalid = "invalid" // invalid content
 	ResultError   = "error"   // everything else
 )
 
-// Results are all of them, so that each series exists from the start.
+// Results lists all results, so that each series exists from the start.
 var Results = []string{
 	ResultOK, ResultNoName, ResultEmpty, ResultFailure, ResultTimeout, ResultInvalid, ResultError,
 }
 
-// Stats are the counters of a source. They are those of reactord_discovery_lookups_total{backend,source,result},
+// Stats holds the counters of a source, for the series reactord_discovery_lookups_total,
 // reactord_discovery_last_success_timestamp_seconds and reactord_discovery_servers.
 type Stats struct {
 	Lookups     map[string]uint64 // attempts, by result
-	LastSuccess time.Time         // zero: there was none
-	Servers     int               // that are known now
+	LastSuccess time.Time         // zero if there was none
+	Servers     int               // currently known
 }
 
-// The errors that are counted each for itself.
+// Errors with a separate count.
 var (
 	errNoName  = errors.New("the name does not exist")
-	errEmpty   = errors.New("there are no servers")
-	errFailure = errors.New("the DNS server cannot answer")
-	errInvalid = errors.New("the content is wrong")
+	errEmpty   = errors.New("no servers")
+	errFailure = errors.New("DNS server failure")
+	errInvalid = errors.New("invalid content")
 )
 
-// stats is a Stats that is written by one goroutine and read by others.
+// stats is a Stats written by one goroutine and read by others.
 type stats struct {
 	mu sync.Mutex
 	s  Stats
 }
 
-func (s *stats) note(f found) {
+func (s *stats) note(f outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.s.Lookups == nil {
@@ -62,8 +62,8 @@ func (s *stats) note(f found) {
 	}
 }
 
-// heard notes an event, which is no lookup. known is whether the number of servers is.
-func (s *stats) heard(servers int, known bool, err error) {
+// noteEvent records an event, which is not a lookup. known tells whether servers is.
+func (s *stats) noteEvent(servers int, known bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -74,7 +74,7 @@ func (s *stats) heard(servers int, known bool, err error) {
 	}
 }
 
-// Stats are the counters so far.
+// Stats returns the counters so far.
 func (s *stats) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

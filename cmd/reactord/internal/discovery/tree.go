@@ -24,17 +24,17 @@ const (
 
 func (k kind) String() string { return [...]string{"null", "text", "a list", "a mapping"}[k] }
 
-// maxDepth bounds the nesting of values: a target group needs 4.
+// maxDepth limits the nesting of values: a target group needs 4.
 const maxDepth = 8
 
-// maxValues bounds the values of a target group: its targets, its labels, and what is ignored.
+// maxValues limits the values of a target group: its targets, its labels, and what is ignored.
 const maxValues = 2 * maxServers
 
-// contentError is what is wrong with a file or an answer, with its place.
+// contentError is an error in a file or an answer, with its place.
 type contentError struct {
 	line, column int
 	text         string
-	err          error // behind it, or nil
+	err          error // cause, or nil
 }
 
 func (e *contentError) Error() string { return fmt.Sprintf("%d:%d: %s", e.line, e.column, e.text) }
@@ -43,12 +43,12 @@ func (e *contentError) Is(target error) bool { return target == errInvalid && e.
 
 func (e *contentError) Unwrap() error { return e.err }
 
-// wrong is an error at the place of v.
+// wrong returns an error at the place of v.
 func (v *value) wrong(format string, args ...any) error {
 	return &contentError{line: v.line, column: v.column, text: fmt.Sprintf(format, args...)}
 }
 
-// add adds a key with its value, or returns an error if the mapping has the key.
+// add adds a key with its value, or returns an error if the mapping already has the key.
 func (v *value) add(key string, child value) error {
 	for i, k := range v.keys {
 		if k == key {
@@ -63,5 +63,5 @@ func (v *value) add(key string, child value) error {
 	return nil
 }
 
-// maxKeys bounds the keys of a mapping, and with them the time to find repeated ones.
+// maxKeys limits the keys of a mapping, and with them the time to find duplicates.
 const maxKeys = 256

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxParts bounds the parts of a YAML text, which is in memory as a whole: a part takes about 500 bytes. 10 000 servers
-// with some labels have fewer.
+// maxParts limits the parts of a YAML text, which is in memory as a whole: a part takes about 500 bytes. 10 000
+// servers with some labels have fewer.
 const maxParts = 1 << 18
 
 // parseYAML reads the only document of a YAML text, without anchors, aliases and tags.
@@ -48,7 +48,7 @@ func rootOf(data []byte) (value, error) {
 			continue // "%YAML 1.2", or only comments
 		}
 		if body != nil {
-			second := placed(doc.Body)
+			second := valueAt(doc.Body)
 			return value{}, second.wrong("a second document")
 		}
 		body = doc.Body
@@ -59,7 +59,7 @@ func rootOf(data []byte) (value, error) {
 	return valueOf(body, 0)
 }
 
-// syntaxError is an error of the YAML parser in one line.
+// syntaxError converts an error of the YAML parser to a single line.
 func syntaxError(err error) error {
 	out := &contentError{line: 1, column: 1, text: err.Error()}
 	if of, ok := errors.AsType[yaml.Error](err); ok {
@@ -72,16 +72,16 @@ func syntaxError(err error) error {
 	return out
 }
 
-// placed is a value with the place of a node, without its content.
-func placed(n ast.Node) value {
+// valueAt returns an empty value with the place of a node.
+func valueAt(n ast.Node) value {
 	v := value{line: 1, column: 1}
 	switch m := n.(type) {
 	case *ast.MappingNode:
 		if len(m.Values) > 0 && !m.IsFlowStyle {
-			return placed(m.Values[0].Key)
+			return valueAt(m.Values[0].Key)
 		}
 	case *ast.MappingValueNode:
-		return placed(m.Key)
+		return valueAt(m.Key)
 	}
 	if t := n.GetToken(); t != nil && t.Position != nil {
 		v.line, v.column = max(t.Position.Line, 1), max(t.Position.Column, 1)
@@ -90,9 +90,9 @@ func placed(n ast.Node) value {
 }
 
 func valueOf(n ast.Node, depth int) (value, error) {
-	v := placed(n)
+	v := valueAt(n)
 	if depth > maxDepth {
-		return v, v.wrong("nested too deep")
+		return v, v.wrong("nested too deeply")
 	}
 	switch n := n.(type) {
 	case *ast.SequenceNode:
@@ -109,7 +109,7 @@ func valueOf(n ast.Node, depth int) (value, error) {
 		for _, entry := range n.Values {
 			key, ok := entry.Key.(*ast.StringNode)
 			if !ok {
-				at := placed(entry.Key)
+				at := valueAt(entry.Key)
 				return v, at.wrong("a key is plain text")
 			}
 			child, err := valueOf(entry.Value, depth+1)
@@ -128,7 +128,7 @@ func valueOf(n ast.Node, depth int) (value, error) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		v.kind, v.text = scalar, n.GetToken().Value
 	default:
-		return v, v.wrong("anchors, aliases, tags and merged keys are not supported here")
+		return v, v.wrong("anchors, aliases, tags and merge keys are not supported")
 	}
 	return v, nil
 }

@@ -132,13 +132,13 @@ func TestLinesOfKeys(t *testing.T) {
 	}{
 		{"nothing", func() {}, nil},
 		{"a listener's certificate", func() { a.Issue("web", certstest.Key(t), time.Hour, "new.test") },
-			[]string{"listener web: certificates were read anew: that for new.test expires 2"}},
+			[]string{"listener web: certificates reloaded: new.test expires 2"}},
 		{"a route's certificate", func() { a.Issue("route", certstest.Key(t), time.Hour, "other.test") },
-			[]string{"listener web: route 2: certificates were read anew: that for other.test expires 2"}},
+			[]string{"listener web: route 2: certificates reloaded: other.test expires 2"}},
 		{"a backend's certificate", func() { a.Issue("own", certstest.Key(t), time.Hour) },
-			[]string{"backend app: certificates were read anew: that for own expires 2"}},
+			[]string{"backend app: certificates reloaded: own expires 2"}},
 		{"the authorities", func() { authorities(certstest.New(t)) },
-			[]string{"listener web: files of tls were read anew", "backend app: files of tls were read anew"}},
+			[]string{"listener web: TLS files reloaded", "backend app: TLS files reloaded"}},
 	} {
 		test.change()
 		now := parts()

@@ -24,9 +24,9 @@ import (
 // Authority issues certificates into files of a directory.
 type Authority struct {
 	Dir string
-	// File has the authority's own certificate.
+	// File contains the authority's certificate.
 	File string
-	// Pool has it, too.
+	// Pool contains it, too.
 	Pool *x509.CertPool
 
 	t    testing.TB
@@ -34,7 +34,7 @@ type Authority struct {
 	cert *x509.Certificate
 }
 
-// New makes an authority.
+// New returns a new authority.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{Dir: t.TempDir(), Pool: x509.NewCertPool(), t: t, key: Key(t)}
@@ -59,7 +59,7 @@ func (a *Authority) must(err error) {
 	}
 }
 
-// Key is an ECDSA key on P-256.
+// Key returns an ECDSA key on P-256.
 func Key(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -69,7 +69,7 @@ func Key(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// Block is der in PEM.
+// Block encodes der in PEM.
 func Block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
@@ -83,7 +83,7 @@ func (a *Authority) Write(name string, text []byte) string {
 }
 
 // Issue writes a certificate chain with its key into the file NAME.pem. Names may be IP addresses and URIs. It expires
-// so much later than now.
+// after the given time.
 func (a *Authority) Issue(name string, key crypto.Signer, expires time.Duration, names ...string) (path string) {
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	a.must(err)
