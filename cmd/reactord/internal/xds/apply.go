@@ -14,31 +14,31 @@ import (
 	"go.uber.org/zap"
 )
 
-// plan has the plan follow the book, and answers what waits for that. What turns out to be wrong beside others is left
-// out, one after the other, until the rest is in force. It is called with the lock, which is free while a plan is
-// applied.
+// plan puts the chosen resources in force, and answers the updates that wait for that. Resources that turn out to
+// conflict with others are left out one by one, until the rest is in force. It is called with the lock, which is
+// released while a plan is applied.
 func (c *Client) plan(ctx context.Context) {
 	c.planAt = time.Time{}
 	for {
-		chosen, again := c.book.choose(time.Now())
+		chosen, again := c.resources.choose(time.Now())
 		c.again = again
-		if c.book.inForce(&chosen) {
-			c.book.commit(&chosen)
+		if c.resources.inForce(&chosen) {
+			c.resources.commit(&chosen)
 			break
 		}
 		ended, changed := c.try(ctx, &chosen)
 		if ended {
-			return // nothing is answered: the process ends
+			return // the process is ending: nothing is answered
 		}
 		if changed {
-			continue // with what is left
+			continue // with the rest
 		}
-		left := c.book.commit(&chosen)
-		c.status.applied(time.Now())
+		left := c.resources.commit(&chosen)
+		c.status.applied()
 		c.saver.change(time.Now())
 		c.ready(&chosen)
-		if left && c.book.retry() {
-			continue // what was refused because of it may be right now
+		if left && c.resources.retry() {
+			continue // what was refused because of it may be valid now
 		}
 		break
 	}
@@ -48,14 +48,14 @@ func (c *Client) plan(ctx context.Context) {
 	c.settles(time.Now())
 }
 
-// settles notes whether what was received first is in force, or has had the time for it. It is called with the lock.
+// settles records whether the first resources are in force or have had their time. It is called with the lock.
 func (c *Client) settles(now time.Time) {
 	if c.settled || c.machine.Missing(ads.Listener) != nil {
 		c.settleAt = time.Time{}
 		return
 	}
 	warming := false
-	for _, r := range c.book.all[listeners] {
+	for _, r := range c.resources.all[listeners] {
 		warming = warming || r.state == Warming
 	}
 	if c.settleAt.IsZero() {
@@ -67,16 +67,16 @@ func (c *Client) settles(now time.Time) {
 	}
 }
 
-// warmTimeout is how long the first listeners may wait for what they need, if the settings do not say.
+// warmTimeout limits how long the first listeners wait for what they need, if the settings do not.
 const warmTimeout = 15 * time.Second
 
-// try puts a choice in force. changed: something of it was found to be wrong, and is marked. ended: the plan takes
-// nothing any more.
+// try puts a choice in force. changed reports that a part of it was found invalid and marked, ended that the planner
+// accepts nothing more.
 func (c *Client) try(ctx context.Context, chosen *choice) (ended, changed bool) {
-	made, faults, err := c.book.language.tryBuild(c.book.set(chosen))
+	made, faults, err := c.resources.decoder.tryBuild(c.resources.set(chosen))
 	if err != nil {
 		c.panicked(err)
-		return !c.book.blamePanic(chosen, err), true
+		return !c.resources.blamePanic(chosen, err), true
 	}
 	for _, f := range faults {
 		changed = chosen.blame(f.kind, f.name, f.err) || changed
@@ -99,16 +99,16 @@ func (c *Client) try(ctx context.Context, chosen *choice) (ended, changed bool) 
 		changed = chosen.blameItem(item) || changed
 	}
 	if !changed || len(items) == 0 {
-		c.log.Error("xds: the plan is refused as a whole", zap.Error(cmp.Or(rest, err)))
-		if !c.book.blame(chosen, cmp.Or(rest, err)) {
-			return true, false // what is in force is refused: nothing can be done
+		c.log.Error("xds: plan refused as a whole", zap.Error(cmp.Or(rest, err)))
+		if !c.resources.blame(chosen, cmp.Or(rest, err)) {
+			return true, false // what is already in force is refused: nothing to do
 		}
 	}
 	c.retryAt = time.Now().Add(retryInterval)
 	return false, true
 }
 
-// blame marks a content of a choice, and reports whether it is new.
+// blame marks a content of a choice as faulty, and reports whether that is new.
 func (ch *choice) blame(k kind, name string, err error) bool {
 	content := ch[k][name]
 	if content == nil || content.fault != nil {
@@ -118,8 +118,8 @@ func (ch *choice) blame(k kind, name string, err error) bool {
 	return true
 }
 
-// blameItem marks the resource of an item of the plan: a listener, which may have become several with an address
-// each, or the cluster of a backend. If there is no such cluster, those who refer to it are to blame.
+// blameItem marks the resource behind an item of the plan: a listener, of which several addresses may be made, or the
+// cluster of a backend. Without such a cluster, the resources that refer to it are marked.
 func (ch *choice) blameItem(item *plan.ControlError) (changed bool) {
 	if name := item.Listener; name != "" {
 		if ch[listeners][name] == nil {
@@ -140,8 +140,8 @@ func (ch *choice) blameItem(item *plan.ControlError) (changed bool) {
 	return changed
 }
 
-// leaveOut notes that an item is not in force any more, and neither are the listeners of a backend.
-func (b *book) leaveOut(item *plan.ControlError) {
+// leaveOut records that an item is no longer in force, and for a backend neither are its listeners.
+func (b *resources) leaveOut(item *plan.ControlError) {
 	var in choice
 	for k := range b.all {
 		in[k] = map[string]*content{}
@@ -162,9 +162,9 @@ func (b *book) leaveOut(item *plan.ControlError) {
 	})
 }
 
-// blamePanic marks what leads to a panic alone, or everything that a choice would change if nothing does, and reports
-// whether there is something.
-func (b *book) blamePanic(ch *choice, err error) (changed bool) {
+// blamePanic marks what panics even alone, or else everything that a choice would change, and reports whether
+// anything was marked.
+func (b *resources) blamePanic(ch *choice, err error) (changed bool) {
 	before := choice{}
 	for k := range b.all {
 		before[k] = map[string]*content{}
@@ -180,7 +180,7 @@ func (b *book) blamePanic(ch *choice, err error) (changed bool) {
 			return
 		}
 		before[r.kind][r.name] = one
-		if _, _, err := b.language.tryBuild(b.set(&before)); err != nil {
+		if _, _, err := b.decoder.tryBuild(b.set(&before)); err != nil {
 			changed = ch.blame(r.kind, r.name, err) || changed
 		}
 		if delete(before[r.kind], r.name); was != nil {
@@ -190,8 +190,8 @@ func (b *book) blamePanic(ch *choice, err error) (changed bool) {
 	return changed || b.blame(ch, err)
 }
 
-// blame marks everything that a choice would change, and reports whether there is something.
-func (b *book) blame(ch *choice, err error) (changed bool) {
+// blame marks everything that a choice would change, and reports whether anything was marked.
+func (b *resources) blame(ch *choice, err error) (changed bool) {
 	b.each(func(r *resource) {
 		if one := ch[r.kind][r.name]; one != nil && one != r.used {
 			changed = ch.blame(r.kind, r.name, err) || changed
@@ -200,7 +200,7 @@ func (b *book) blame(ch *choice, err error) (changed bool) {
 	return changed
 }
 
-// name says where what was made comes from.
+// name sets the origin of what was built.
 func (c *Client) name(made *plan.Control) {
 	made.Origin = "xds " + cmp.Or(c.status.versionsOf, "last_good "+c.saver.path)
 	for _, servers := range made.Servers {
@@ -210,10 +210,10 @@ func (c *Client) name(made *plan.Control) {
 	}
 }
 
-// answer answers what was pending.
+// answer answers the pending updates.
 func (c *Client) answer() {
 	for _, u := range c.pending {
-		refused := c.book.refused(u)
+		refused := c.resources.refused(u)
 		c.machine.Answer(u, refused)
 		c.status.answered(u, len(refused)+len(u.Refused) == 0, time.Now())
 	}
@@ -221,10 +221,10 @@ func (c *Client) answer() {
 	c.send()
 }
 
-// note notes and logs the states that have changed.
+// note records and logs the states that have changed.
 func (c *Client) note() {
 	now := time.Now()
-	c.book.each(func(r *resource) {
+	c.resources.each(func(r *resource) {
 		state, problem := r.judge()
 		if state == r.state && problem == r.problem && !r.since.IsZero() {
 			return
@@ -237,30 +237,31 @@ func (c *Client) note() {
 		fields := []zap.Field{zap.Stringer("type", r.kind), zap.String("name", r.name), zap.String("version", r.version)}
 		switch {
 		case state == Refused:
-			what := "xds: a resource is refused; what was in force before stays"
+			what := "xds: resource refused, previous version stays in force"
 			if r.used == nil {
-				what = "xds: a resource is refused, and no version of it is in force"
+				what = "xds: resource refused, no version in force"
 			}
 			c.log.Warn(what, append(fields, zap.String("reason", problem))...)
 		case state == HeldBack:
-			c.log.Warn("xds: a removal is held back", append(fields, zap.String("reason", problem))...)
+			c.log.Warn("xds: removal held back", append(fields, zap.String("reason", problem))...)
 		case state == Accepted && problem != "":
-			c.log.Warn("xds: a resource is accepted with a remark", append(fields, zap.String("remark", problem))...)
+			c.log.Warn("xds: resource accepted with a remark", append(fields, zap.String("remark", problem))...)
 		case state == Accepted && (was == Refused || was == HeldBack):
-			c.log.Info("xds: a resource is accepted again", fields...)
+			c.log.Info("xds: resource accepted again", fields...)
 		default:
-			c.log.Debug("xds: a resource is "+state.String(), append(fields, zap.String("reason", problem))...)
+			c.log.Debug("xds: resource "+state.String(), append(fields, zap.String("reason", problem))...)
 		}
 	})
 }
 
 func (c *Client) panicked(err error) {
 	if p, ok := errors.AsType[*panicked](err); ok {
-		c.log.Error("xds: a panic; what led to it is refused", zap.Any("panic", p.value), zap.ByteString("stack", p.stack))
+		c.log.Error("xds: panic, the resources that caused it are refused", zap.Any("panic", p.value),
+			zap.ByteString("stack", p.stack))
 	}
 }
 
-// ready tells the listeners that the process answers itself.
+// ready reports the listeners that the process answers itself.
 func (c *Client) ready(chosen *choice) {
 	if c.cfg.Ready == nil {
 		return

@@ -20,13 +20,13 @@ func BenchmarkEndpoints(b *testing.B) {
 	file := &plan.File{Config: config.New()}
 	file.Config.XDS.Servers = []string{"http://127.0.0.1:1"}
 	var last *plan.Plan
-	c := New(Config{language: envoy{}})
+	c := New(Config{decoder: envoyDecoder{}})
 	update := func(k kind, name string, m proto.Message) {
 		body, err := proto.Marshal(m)
 		if err != nil {
 			b.Fatal(err)
 		}
-		c.book.take(&ads.Update{Type: types[k], Set: []ads.Resource{{Name: name, Version: "1", Body: body}}}, time.Now())
+		c.resources.take(&ads.Update{Type: types[k], Set: []ads.Resource{{Name: name, Version: "1", Body: body}}}, time.Now())
 	}
 	of := func(i, n int) (all []string) {
 		for j := range n {
@@ -41,12 +41,12 @@ func BenchmarkEndpoints(b *testing.B) {
 		update(endpoints, name, xdstest.Endpoints(name, of(i, servers)...))
 	}
 	apply := func() {
-		chosen, _ := c.book.choose(time.Now())
-		made, faults, err := c.book.language.tryBuild(c.book.set(&chosen))
+		chosen, _ := c.resources.choose(time.Now())
+		made, faults, err := c.resources.decoder.tryBuild(c.resources.set(&chosen))
 		if err != nil || len(faults) > 0 {
 			b.Fatal(err, faults)
 		}
-		c.book.commit(&chosen)
+		c.resources.commit(&chosen)
 		next, err := plan.Merge(plan.Parts{File: file, Control: made})
 		if err != nil {
 			b.Fatal(err)

@@ -15,42 +15,42 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Config is what a [Client] works with.
+// Config configures a [Client].
 type Config struct {
 	// Settings are those of the configuration.
 	Settings Settings
-	// Node and Servers are in place of what Settings say, if they are not zero.
+	// Node and Servers replace those of Settings, if set.
 	Node    *corepb.Node
 	Servers []stream.Server
-	// Transport changes the settings of the transport; nil: they are as Settings say.
+	// Transport modifies the settings of the transport. It may be nil.
 	Transport func(*stream.Config)
-	// Apply puts a part of the plan in force, and returns when it is, or the errors of items as [plan.ControlErrors]
-	// reads them.
+	// Apply puts a part of the plan in force, and returns when that is done, or with errors of items as
+	// [plan.ControlErrors] reads them.
 	Apply func(context.Context, *plan.Control) error
-	// Ready is told, on the client's goroutine, the listeners that the process answers itself: those by which a control
-	// plane's platform asks whether it is ready. It does not block. May be nil.
+	// Ready is called on the client's goroutine with the listeners that the process answers itself, by which a
+	// control plane's platform probes whether it is ready. It must not block, and may be nil.
 	Ready func([]ReadyListener)
-	// Connect keeps a stream open: see [stream.Run]. nil: that, to the servers of Settings.
+	// Connect keeps a stream open: see [stream.Run]. nil means the servers of Settings.
 	Connect func(ctx context.Context, report func(stream.State), session func(Stream) error)
 	Log     *zap.Logger
 
-	language language       // nil: that of Envoy
-	random   func() float64 // in [0, 1); nil: that of package rand
+	decoder decoder        // nil means that of Envoy
+	random  func() float64 // in [0, 1); nil means package rand
 }
 
-// Stream is an open stream to a control plane. *[stream.Stream] is one.
+// Stream is an open stream to a control plane, as *[stream.Stream].
 type Stream interface {
 	Server() string
 	Send(proto.Message) error
 	Recv(proto.Message) error
 }
 
-// Client has the plan say what a control plane says. Its methods may be called from any goroutine.
+// Client applies a control plane's configuration to the plan. Its methods may be called from any goroutine.
 type Client struct {
 	cfg    Config
 	log    *zap.Logger
 	events chan event
-	wake   chan struct{} // has room for one
+	wake   chan struct{} // buffered, with room for one
 
 	notices notices
 
@@ -58,35 +58,34 @@ type Client struct {
 	done  <-chan struct{} // closed by Close
 	ended sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows, but while a plan is applied
-	book     *book
-	machine  *ads.Machine
-	sendable chan struct{} // of the stream; has room for one; nil: there is no stream
-	pending  []*ads.Update // they wait for the plan, and then for their answers
-	planAt   time.Time     // zero: nothing waits for the plan
-	again    time.Time     // when to choose again; zero: not by itself
-	retryAt  time.Time     // when what is refused beside others is tried again; zero: nothing is
-	settled  bool          // a part of the plan is in force, or there was time for it
-	settleAt time.Time     // when it is settled at the latest, once listeners were received; zero: it is not known
-	first    chan struct{} // closed when settled
-	status   notes
-	saver    saver
+	mu        sync.Mutex // guards the fields below, except while a plan is applied
+	resources *resources
+	machine   *ads.Machine
+	sendable  chan struct{} // of the stream, buffered for one; nil without a stream
+	pending   []*ads.Update // wait to be applied and then answered
+	planAt    time.Time     // when to plan; zero if nothing is due
+	again     time.Time     // when to choose again; zero if nothing is due
+	retryAt   time.Time     // when to retry conflicting resources; zero if there are none
+	settled   bool          // a part of the plan is in force, or has had its time
+	settleAt  time.Time     // latest time to settle, once listeners were received; zero before
+	first     chan struct{} // closed when settled
+	status    notes
+	saver     saver
 }
 
-// event is something that a stream has for the client's goroutine.
+// event is a response of a stream for the client's goroutine.
 type event struct {
 	response *ads.Response
-	done     chan error // told when the next one may come
+	done     chan error // receives nil when the next one may come
 }
 
-// retryInterval is how often what is refused beside others is tried again by itself: an address may be free now.
+// retryInterval is the time between retries of conflicting resources: an address may be free by then.
 const retryInterval = 10 * time.Second
 
-// New is a client that holds nothing, or what was in the last good file: see [Client.Restored]. [Client.Start] starts
-// it.
+// New returns a client, to be started by [Client.Start].
 func New(cfg Config) *Client {
-	if cfg.language == nil {
-		cfg.language = envoy{}
+	if cfg.decoder == nil {
+		cfg.decoder = envoyDecoder{}
 	}
 	if cfg.random == nil {
 		cfg.random = rand.Float64
@@ -100,15 +99,15 @@ func New(cfg Config) *Client {
 	}
 	c := &Client{
 		cfg: cfg, log: cfg.Log, events: make(chan event), wake: make(chan struct{}, 1), first: make(chan struct{}),
-		book:    newBook(cfg.language, rules{s.HoldBack, s.HoldBackPercent, s.InitialFetchTimeout}),
-		machine: ads.New(ads.Config{Node: cfg.Node}),
+		resources: newResources(cfg.decoder, rules{s.HoldBack, s.HoldBackPercent, s.InitialFetchTimeout}),
+		machine:   ads.New(ads.Config{Node: cfg.Node}),
 	}
 	c.status.began = time.Now()
 	c.saver.path = s.LastGood
 	return c
 }
 
-// Start connects, and has the plan follow the control plane until [Client.Close].
+// Start connects, and follows the control plane until [Client.Close].
 func (c *Client) Start() {
 	ctx, end := context.WithCancel(context.Background())
 	c.end, c.done = end, ctx.Done()
@@ -124,7 +123,7 @@ func (c *Client) Start() {
 	c.ended.Go(func() { c.settle(ctx) })
 }
 
-// Close ends the client. What is in force stays so.
+// Close ends the client. What is in force stays.
 func (c *Client) Close() {
 	if c.end == nil {
 		return
@@ -136,14 +135,15 @@ func (c *Client) Close() {
 	c.save(time.Now(), true)
 }
 
-// Leave has [Client.Close] not write the last good file: another process does that.
+// Leave keeps [Client.Close] from writing the last-good file: another process does that.
 func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.saver.path = ""
 }
 
-// Settled is closed when the first part of the plan is in force, or has taken longer than the settings say.
+// Settled returns a channel that is closed once the first part of the plan is in force, or has taken longer than the
+// settings allow.
 func (c *Client) Settled() <-chan struct{} { return c.first }
 
 func (c *Client) settle(ctx context.Context) {
@@ -157,7 +157,7 @@ func (c *Client) settle(ctx context.Context) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if !c.settled {
-			c.log.Warn("xds: nothing was received within initial_fetch_timeout")
+			c.log.Warn("xds: no configuration received within initial_fetch_timeout")
 			c.isSettled()
 		}
 	}
@@ -171,14 +171,14 @@ func (c *Client) isSettled() {
 	}
 }
 
-// notices is what the planner has said since the client has looked.
+// notices collects what the planner has reported since the client last looked.
 type notices struct {
 	mu    sync.Mutex
 	left  []*plan.ControlError
 	again bool
 }
 
-// Again has the client try again what the plan has refused: the file has changed. It does not block.
+// Again retries what the plan has refused, because the file has changed. It does not block.
 func (c *Client) Again() {
 	c.notices.mu.Lock()
 	c.notices.again = true
@@ -186,8 +186,7 @@ func (c *Client) Again() {
 	c.poke()
 }
 
-// LeftOut takes what of the part of the plan is not in force any more, since the file has no room for it. It does not
-// block.
+// LeftOut reports items that are no longer in force, because they conflict with the file. It does not block.
 func (c *Client) LeftOut(wrong []*plan.ControlError) {
 	c.notices.mu.Lock()
 	c.notices.left = append(c.notices.left, wrong...)
@@ -195,14 +194,14 @@ func (c *Client) LeftOut(wrong []*plan.ControlError) {
 	c.poke()
 }
 
-// notice takes what the planner has said. It is called with the lock.
+// notice handles the planner's reports. It is called with the lock.
 func (c *Client) notice(now time.Time) {
 	c.notices.mu.Lock()
 	left, again := c.notices.left, c.notices.again
 	c.notices.left, c.notices.again = nil, false
 	c.notices.mu.Unlock()
 	for _, item := range left {
-		c.book.leaveOut(item)
+		c.resources.leaveOut(item)
 		c.planAt, c.retryAt = now, now.Add(retryInterval)
 	}
 	if again {
@@ -255,7 +254,7 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
-// wait is how long nothing is to be done; less than 0: for ever.
+// wait returns the time until something is due, or less than 0 if nothing is.
 func (c *Client) wait(now time.Time) time.Duration {
 	var next time.Time
 	for _, at := range []time.Time{c.planAt, c.again, c.retryAt, c.settleAt, c.machine.Wake(), c.saver.at} {
@@ -269,23 +268,23 @@ func (c *Client) wait(now time.Time) time.Duration {
 	return max(next.Sub(now), 0)
 }
 
-// receive takes a response.
+// receive handles a response.
 func (c *Client) receive(ctx context.Context, response *ads.Response) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	u, err := c.machine.Receive(now, response)
-	if errors.Is(err, ads.ErrUnanswered) { // what waits is put in force first
+	if errors.Is(err, ads.ErrUnanswered) { // apply what is pending first
 		c.plan(ctx)
 		now = time.Now()
 		u, err = c.machine.Receive(now, response)
 	}
 	switch {
 	case errors.Is(err, ads.ErrNonce), errors.Is(err, ads.ErrUnanswered):
-		// A response that is left out would be missing for ever: the server believes it to be known.
+		// A response left out would be missing forever, since the server considers it sent.
 		return err
 	case err != nil:
-		c.log.Debug("xds: a response is ignored", zap.Error(err))
+		c.log.Debug("xds: response ignored", zap.Error(err))
 		return nil
 	}
 	c.status.pushed(u, now)
@@ -295,25 +294,25 @@ func (c *Client) receive(ctx context.Context, response *ads.Response) error {
 	return nil
 }
 
-// take takes what was said, and asks for what that needs.
+// take stores an update, and subscribes to what it needs.
 func (c *Client) take(u *ads.Update, now time.Time) {
-	if c.book.take(u, now) {
+	if c.resources.take(u, now) {
 		if k, _ := kindOf(u.Type); k != endpoints {
-			c.book.retry() // what was wrong beside others may be right now
+			c.resources.retry() // earlier conflicts may be resolved
 		}
 	}
 	c.want(now)
 }
 
-// want asks for what is needed.
+// want subscribes to what is needed.
 func (c *Client) want(now time.Time) {
 	for _, k := range []kind{endpoints, secrets} {
-		c.machine.Want(now, types[k], c.book.wanted(k))
+		c.machine.Want(now, types[k], c.resources.wanted(k))
 	}
 	c.send()
 }
 
-// gather has the plan wait a moment for what else is said.
+// gather delays the plan for a moment, to combine it with further updates.
 func (c *Client) gather(now time.Time) {
 	if c.planAt.IsZero() {
 		g := c.cfg.Settings.Gather
@@ -321,7 +320,7 @@ func (c *Client) gather(now time.Time) {
 	}
 }
 
-// tick does what it is time for.
+// tick does what is due.
 func (c *Client) tick(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -334,7 +333,7 @@ func (c *Client) tick(ctx context.Context) {
 	}
 	if due(c.retryAt) {
 		c.retryAt = time.Time{}
-		if c.book.retry() {
+		if c.resources.retry() {
 			c.planAt = now
 		}
 	}

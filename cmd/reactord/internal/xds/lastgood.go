@@ -16,44 +16,44 @@ import (
 	"go.uber.org/zap"
 )
 
-// saver writes the last good file.
+// saver writes the last-good file.
 type saver struct {
 	path    string
-	at      time.Time // when it is to be written; zero: it is as it should be
-	touched time.Time // when its time was set last
-	failed  bool      // the last attempt
+	at      time.Time // when to write it; zero if it is up to date
+	touched time.Time // when its time was last set
+	failed  bool      // whether the last attempt failed
 }
 
 const (
-	saveInterval  = 5 * time.Second // between two changes of the file
-	touchInterval = time.Minute     // between two changes of its time
-	maxSaved      = 1 << 30         // bytes that are read
+	saveInterval  = 5 * time.Second // between two writes
+	touchInterval = time.Minute     // between two updates of its time
+	maxSaved      = 1 << 30         // limit in bytes when reading
 )
 
-// change notes that the file is to be written.
+// change schedules a write of the file.
 func (s *saver) change(now time.Time) {
 	if s.path != "" && s.at.IsZero() {
 		s.at = now.Add(saveInterval)
 	}
 }
 
-// Saved is the content of a last good file: what was accepted, as it was received.
+// Saved is the content of a last-good file: what was accepted, as it was received.
 type Saved struct {
 	Server    string // that has sent it
 	Heard     time.Time
 	Resources []SavedResource
 }
 
-// SavedResource is a resource of it.
+// SavedResource is a resource of the file.
 type SavedResource struct {
 	Type, Name, Version string
 	Body                []byte
 }
 
-// magic begins a last good file: its form.
+// magic starts a last-good file, and identifies its format.
 const magic = "reactord xds 1\n"
 
-// Encode is the bytes of a last good file: its form, a checksum, and the content.
+// Encode returns the bytes of a last-good file: magic, checksum, content.
 func (s *Saved) Encode() ([]byte, error) {
 	body, err := json.Marshal(s)
 	if err != nil {
@@ -63,27 +63,27 @@ func (s *Saved) Encode() ([]byte, error) {
 	return append(append([]byte(magic), sum[:]...), body...), nil
 }
 
-// Decode reads the bytes of a last good file.
+// Decode parses the bytes of a last-good file.
 func Decode(data []byte) (*Saved, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok || len(rest) < sha256.Size {
-		return nil, errors.New("it is no file of this version")
+		return nil, errors.New("not a last-good file of this version")
 	}
 	sum, body := rest[:sha256.Size], rest[sha256.Size:]
 	if now := sha256.Sum256(body); !bytes.Equal(sum, now[:]) {
-		return nil, errors.New("its checksum is wrong: it was cut off or changed")
+		return nil, errors.New("wrong checksum: the file was truncated or modified")
 	}
 	s := &Saved{}
 	return s, json.Unmarshal(body, s)
 }
 
-// saved is what is in force.
+// saved returns what is in force.
 func (c *Client) saved() *Saved {
 	s := &Saved{Server: c.status.versionsOf, Heard: c.status.lastGood}
 	if c.machine.Mixed() {
-		s.Server = "" // versions of several: the next process tells none
+		s.Server = "" // versions of several servers, which the next process must not send
 	}
-	c.book.each(func(r *resource) {
+	c.resources.each(func(r *resource) {
 		if r.used != nil {
 			s.Resources = append(s.Resources, SavedResource{kindNames[r.kind], r.name, r.used.version, r.used.body})
 		}
@@ -91,7 +91,7 @@ func (c *Client) saved() *Saved {
 	return s
 }
 
-// save writes the file if it is time to, or at the end. It is called with the lock.
+// save writes the file if it is due, or at the end. It is called with the lock.
 func (c *Client) save(now time.Time, end bool) {
 	s := &c.saver
 	if s.path == "" {
@@ -104,22 +104,22 @@ func (c *Client) save(now time.Time, end bool) {
 			err = replace(s.path, data)
 		}
 		if (err != nil) && !s.failed {
-			c.log.Error("xds: the last good file cannot be written", zap.String("path", s.path), zap.Error(err))
+			c.log.Error("xds: cannot write the last-good file", zap.String("path", s.path), zap.Error(err))
 		}
 		if s.failed, s.touched = err != nil, now; s.failed {
-			s.at = now.Add(saveInterval) // the directory may be there by then
+			s.at = now.Add(saveInterval) // the directory may exist by then
 		}
 	}
 	if c.status.connected && (end || now.Sub(s.touched) >= touchInterval) {
 		c.status.heardOf(c.status.stream)
 		if heard := c.status.lastGood; !heard.IsZero() {
 			s.touched = now
-			_ = os.Chtimes(s.path, time.Time{}, heard) // it is as good as then
+			_ = os.Chtimes(s.path, time.Time{}, heard) // its age is that of the last contact
 		}
 	}
 }
 
-// replace writes a file that others see as a whole. It holds keys.
+// replace writes a file atomically, readable by the owner only: it contains keys.
 func replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // of mode 0600
 	if err != nil {
@@ -139,7 +139,7 @@ func replace(path string, data []byte) error {
 	return err
 }
 
-// readSaved reads a last good file, which must not be older than most; 0: it may be of any age.
+// readSaved reads a last-good file that is at most most old; 0 allows any age.
 func readSaved(path string, most time.Duration, now time.Time) (*Saved, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -151,7 +151,7 @@ func readSaved(path string, most time.Duration, now time.Time) (*Saved, error) {
 		return nil, err
 	}
 	if age := now.Sub(info.ModTime()); most > 0 && age > most {
-		return nil, fmt.Errorf("%s: it is %v old, and max_age is %v", path, age.Round(time.Second), most)
+		return nil, fmt.Errorf("%s: %v old, more than max_age %v", path, age.Round(time.Second), most)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSaved))
 	if err != nil {
@@ -165,10 +165,9 @@ func readSaved(path string, most time.Duration, now time.Time) (*Saved, error) {
 	return s, nil
 }
 
-// Restore takes what the process before this one has accepted: handed over if that is not nil, else what is in the
-// last good file. What cannot be used is logged. It returns the part of the plan that is made of it; nil: there is
-// none. It is called before [Client.Start]; then the plan has that part from the beginning on, but for what
-// [Client.LeftOut] is called with.
+// Restore restores what the previous process had accepted: from handed if that is not nil, and otherwise from the
+// last-good file. Unusable resources are logged. It returns the part of the plan built from them, or nil. Call it
+// before [Client.Start]; the plan is then assumed to contain that part, except for what [Client.LeftOut] reports.
 func (c *Client) Restore(handed []byte) *plan.Control {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,27 +181,27 @@ func (c *Client) Restore(handed []byte) *plan.Control {
 	}
 	c.status.versionsOf, c.status.lastGood, c.status.restored = s.Server, s.Heard, true
 	for {
-		chosen, _ := c.book.choose(now)
-		made, faults, err := c.book.language.tryBuild(c.book.set(&chosen))
+		chosen, _ := c.resources.choose(now)
+		made, faults, err := c.resources.decoder.tryBuild(c.resources.set(&chosen))
 		changed := false
 		for _, f := range faults {
 			changed = chosen.blame(f.kind, f.name, f.err) || changed
 		}
 		switch {
-		case err != nil && c.book.blamePanic(&chosen, err):
+		case err != nil && c.resources.blamePanic(&chosen, err):
 			c.panicked(err)
 			continue
 		case err != nil:
 			c.panicked(err)
-			c.book = newBook(c.cfg.language, c.book.rules)
+			c.resources = newResources(c.cfg.decoder, c.resources.rules)
 			return nil
 		case changed:
 			continue
 		}
-		c.book.commit(&chosen)
+		c.resources.commit(&chosen)
 		c.restored()
-		c.log.Info("xds: begun with what was accepted last", zap.String("server", s.Server), zap.Time("heard", s.Heard),
-			zap.Int("resources", len(s.Resources)))
+		c.log.Info("xds: started from the last-good configuration", zap.String("server", s.Server),
+			zap.Time("heard", s.Heard), zap.Int("resources", len(s.Resources)))
 		c.name(made)
 		c.note()
 		c.ready(&chosen)
@@ -213,7 +212,7 @@ func (c *Client) Restore(handed []byte) *plan.Control {
 	}
 }
 
-// toRestore is what there is to restore.
+// toRestore returns what there is to restore.
 func (c *Client) toRestore(handed []byte) *Saved {
 	var s *Saved
 	var err error
@@ -224,33 +223,33 @@ func (c *Client) toRestore(handed []byte) *Saved {
 		s, err = readSaved(c.saver.path, c.cfg.Settings.MaxAge, time.Now())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.log.Error("xds: what was accepted last cannot be restored", zap.Error(err))
+		c.log.Error("xds: cannot restore the last-good configuration", zap.Error(err))
 	}
 	return s
 }
 
-// restore takes one resource.
+// restore restores one resource.
 func (c *Client) restore(saved *SavedResource, now time.Time) {
 	for k, name := range kindNames {
 		if name != saved.Type {
 			continue
 		}
 		k := kind(k) //nolint:gosec // there are four
-		v, err := c.book.language.decode(k, saved.Name, saved.Body)
+		v, err := c.resources.decoder.decode(k, saved.Name, saved.Body)
 		if err != nil {
-			c.log.Warn("xds: a resource that was accepted last is refused", zap.String("type", name),
+			c.log.Warn("xds: last-good resource refused", zap.String("type", name),
 				zap.String("name", saved.Name), zap.Error(err))
 			continue
 		}
-		c.book.get(k, saved.Name).receive(v, saved.Version, saved.Body, nil, now)
+		c.resources.get(k, saved.Name).receive(v, saved.Version, saved.Body, nil, now)
 	}
 }
 
-// restored tells the machine what is held.
+// restored tells the machine which versions are held.
 func (c *Client) restored() {
-	for k := range c.book.all {
+	for k := range c.resources.all {
 		versions := map[string]string{}
-		for name, r := range c.book.all[k] {
+		for name, r := range c.resources.all[k] {
 			if r.used != nil {
 				versions[name] = r.used.version
 			}
@@ -259,7 +258,7 @@ func (c *Client) restored() {
 	}
 }
 
-// Handed is what the next process is handed over.
+// Handed returns the state to hand over to the next process.
 func (c *Client) Handed() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,12 +67,12 @@ func TestLastGoodFileThatIsBroken(t *testing.T) {
 			}
 			core, logs := observer.New(zap.ErrorLevel)
 			c := New(Config{
-				Settings: Settings{LastGood: path, MaxAge: time.Hour}, language: toys{}, Log: zap.New(core),
+				Settings: Settings{LastGood: path, MaxAge: time.Hour}, decoder: toys{}, Log: zap.New(core),
 			})
 			if part := c.Restore(nil); part != nil {
 				t.Errorf("restored %v", describe(part))
 			}
-			if logs.Len() != 1 || !strings.Contains(logs.All()[0].Message, "cannot be restored") {
+			if logs.Len() != 1 || !strings.Contains(logs.All()[0].Message, "cannot restore") {
 				t.Errorf("logged %v", logs.All())
 			}
 		})
@@ -106,7 +106,7 @@ func TestLastGoodResourceThatIsBroken(t *testing.T) {
 // A file that is not there is no error.
 func TestNoLastGoodFile(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
-	c := New(Config{Settings: Settings{LastGood: t.TempDir() + "/none"}, language: toys{}, Log: zap.New(core)})
+	c := New(Config{Settings: Settings{LastGood: t.TempDir() + "/none"}, decoder: toys{}, Log: zap.New(core)})
 	if c.Restore(nil) != nil || logs.Len() != 0 {
 		t.Errorf("logged %v", logs.All())
 	}

@@ -6,59 +6,59 @@ import (
 	"time"
 )
 
-// content is what a resource says. The same content is the same pointer, whatever its versions are.
+// content is a version of a resource. Equal contents are the same pointer, whatever their versions.
 type content struct {
 	value   value
 	version string
 	body    []byte
 	at      time.Time // when it was received
-	fault   error     // why the plan cannot have it, as it was seen last; nil: nothing is known against it
+	fault   error     // last known conflict with other resources, or nil
 }
 
-// resource is what is known about a resource.
+// resource is a resource with its known contents.
 type resource struct {
 	kind kind
 	name string
 
-	got  *content // what was received last and was understood; nil: nothing, or it was removed
-	used *content // what the part of the plan in force is made of; nil: it is not in it
+	got  *content // latest valid content; nil if none, or removed
+	used *content // content in force, or nil
 
-	err     error     // why what was received last was refused when it was read; nil: it was understood
-	version string    // of what was received last
-	told    time.Time // when
+	err     error     // why the latest version could not be decoded, or nil
+	version string    // latest version
+	told    time.Time // when it was received
 
-	gone   bool   // the control plane has removed it
-	absent bool   // it has never had it
-	lacks  string // what got waits for; "": nothing
-	held   bool   // got is held back: it would remove too much
+	gone   bool   // removed by the control plane
+	absent bool   // unknown to the control plane
+	lacks  string // what got waits for, or ""
+	held   bool   // got is held back, because it would remove too much
 
 	state   State
-	since   time.Time // of the state
-	problem string    // with it
+	since   time.Time // start of the state
+	problem string    // reason of the state
 }
 
-// State is what has become of a resource.
+// State is the state of a resource.
 type State uint8
 
-// The states of a resource.
+// States of a resource.
 const (
-	Requested State = iota // it was asked for, and nothing has come
-	Accepted               // what was received last is in force
-	Warming                // it waits for other resources; what was in force before still is
-	Refused                // it cannot be honoured; what was in force before still is
-	HeldBack               // it was removed, and is in force for a while, or as long as something needs it
-	Absent                 // the control plane says that it does not exist
+	Requested State = iota // requested, not received yet
+	Accepted               // the latest version is in force
+	Warming                // waits for other resources; the previous version stays in force
+	Refused                // cannot be honoured; the previous version stays in force
+	HeldBack               // removed, but in force for a while or as long as it is needed
+	Absent                 // does not exist, according to the control plane
 )
 
 var stateNames = [...]string{"requested", "accepted", "warming", "refused", "held back", "absent"}
 
-// States are all states, as people read them.
+// States returns the names of all states.
 func States() []string { return stateNames[:] }
 
-// String is the state for people.
+// String returns the name of the state.
 func (s State) String() string { return stateNames[s] }
 
-// judge is the state of r, and what is to be said about it.
+// judge returns the state of r, and the reason for it.
 func (r *resource) judge() (State, string) {
 	switch {
 	case r.err != nil:
@@ -68,11 +68,11 @@ func (r *resource) judge() (State, string) {
 	case r.got == nil && r.used != nil && r.used.fault != nil:
 		return Refused, r.used.fault.Error()
 	case r.got == nil && r.used != nil:
-		return HeldBack, "the control plane has removed it"
+		return HeldBack, "removed by the control plane"
 	case r.gone && r.got != nil:
-		return HeldBack, "the control plane has removed it, and something needs it"
+		return HeldBack, "removed by the control plane, but still needed"
 	case r.held:
-		return HeldBack, "it would remove too much together"
+		return HeldBack, "would remove too much in one push"
 	case r.got != nil && r.got == r.used:
 		return Accepted, strings.Join(r.got.value.remarks(), "; ")
 	case r.got != nil:
@@ -84,7 +84,7 @@ func (r *resource) judge() (State, string) {
 	}
 }
 
-// receive takes what was received.
+// receive stores a received version.
 func (r *resource) receive(v value, version string, body []byte, err error, now time.Time) {
 	r.version, r.told, r.err, r.gone, r.absent = version, now, err, false, false
 	if err != nil {
@@ -100,12 +100,12 @@ func (r *resource) receive(v value, version string, body []byte, err error, now 
 	r.got = &content{value: v, version: version, body: body, at: now}
 }
 
-// remove takes that it was removed. What is wanted by its name stays as long as it is wanted: who removes it has
-// removed what needs it, or will.
+// remove handles the removal of the resource. Endpoints and secrets stay as long as they are wanted: the control
+// plane removes what needs them, too.
 func (r *resource) remove(now time.Time) {
 	r.err, r.told = nil, now
 	if r.used != nil {
-		r.version = r.used.version // and not one that was refused
+		r.version = r.used.version // not that of a refused one
 	}
 	switch {
 	case r.kind < clusters && r.got != nil:
@@ -117,7 +117,7 @@ func (r *resource) remove(now time.Time) {
 	}
 }
 
-// options are the contents that may be in force, the best first.
+// options returns the contents that may be put in force, best first.
 func (r *resource) options() (all []*content) {
 	if r.got != nil && r.got.fault == nil {
 		all = append(all, r.got)

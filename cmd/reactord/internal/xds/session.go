@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/ads"
 )
 
-// session serves one stream, until it ends.
+// session serves a stream until it ends.
 func (c *Client) session(s Stream) error {
 	ctx, end := context.WithCancel(context.Background())
 	sent := make(chan struct{})
@@ -15,12 +15,12 @@ func (c *Client) session(s Stream) error {
 	c.begin(s, sendable)
 	go func() {
 		defer close(sent)
-		_ = c.sends(ctx, s, sendable) // what ends the stream ends receiving, too, which says why
+		_ = c.sends(ctx, s, sendable) // receiving ends as well, and returns the reason
 	}()
 	err := c.receives(s)
 	end()
 	if open, ok := s.(interface{ Close() }); ok {
-		open.Close() // a request may wait for a server that does not read
+		open.Close() // a request may be blocked on a server that does not read
 	}
 	<-sent
 	c.mu.Lock()
@@ -31,7 +31,7 @@ func (c *Client) session(s Stream) error {
 	return err
 }
 
-// begin has the machine begin a stream.
+// begin starts a stream of the machine.
 func (c *Client) begin(s Stream, sendable chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,15 +42,15 @@ func (c *Client) begin(s Stream, sendable chan struct{}) {
 	c.send()
 }
 
-// send has the stream send what there is to be sent. It is called with the lock.
+// send wakes the sending goroutine. It is called with the lock.
 func (c *Client) send() {
 	select {
 	case c.sendable <- struct{}{}:
-	default: // it is told already, or there is none
+	default: // already woken, or no stream
 	}
 }
 
-// sends sends requests until ctx is done or a request cannot be sent.
+// sends sends requests until ctx is done or sending fails.
 func (c *Client) sends(ctx context.Context, s Stream, sendable <-chan struct{}) error {
 	for {
 		select {
@@ -72,8 +72,8 @@ func (c *Client) sends(ctx context.Context, s Stream, sendable <-chan struct{}) 
 	}
 }
 
-// receives receives responses. The next one is read when the one before is understood, and what waits for the plan
-// is in force if it is of the same type.
+// receives receives responses. The next one is read once the previous one was understood, and if of the same type,
+// applied.
 func (c *Client) receives(s Stream) error {
 	done := make(chan error, 1)
 	for {

@@ -20,7 +20,7 @@ type Settings config.XDS
 // method is delta ADS.
 const method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 
-// stream is the settings of the transport.
+// stream returns the settings of the transport.
 func (s *Settings) stream(report func(stream.State)) stream.Config {
 	c := stream.Config{
 		Method: method, Report: report, Backoff: stream.Backoff{Base: s.Reconnect.Min, Max: s.Reconnect.Max},
@@ -44,13 +44,13 @@ func (s *Settings) stream(report func(stream.State)) stream.Config {
 	return c
 }
 
-// server is a server in the form of the configuration.
+// server parses a server of the configuration.
 func (s *Settings) server(text string) stream.Server {
 	if path, ok := strings.CutPrefix(text, "unix://"); ok {
 		return stream.Server{Network: "unix", Address: path}
 	}
 	u, err := url.Parse(text)
-	if err != nil { // the configuration was checked
+	if err != nil { // the configuration was validated
 		return stream.Server{Network: "tcp", Address: text}
 	}
 	server := stream.Server{Network: "tcp", Address: u.Host}
@@ -60,7 +60,7 @@ func (s *Settings) server(text string) stream.Server {
 	return server
 }
 
-// tls is the settings of TLS, from the files as they are now.
+// tls reads the TLS files.
 func (s *Settings) tls() (*tls.Config, error) {
 	t := stream.TLS{ServerName: s.TLS.ServerName}
 	t.CA, t.Cert, t.Key = stream.PEM{File: s.TLS.CA}, stream.PEM{File: s.TLS.Cert}, stream.PEM{File: s.TLS.Key}
@@ -70,7 +70,7 @@ func (s *Settings) tls() (*tls.Config, error) {
 	return t.Config()
 }
 
-// node is what the control plane is told about this process.
+// node returns the description of this process.
 func (s *Settings) node() *corepb.Node {
 	n := &corepb.Node{Id: s.Node.ID, Cluster: s.Node.Cluster, UserAgentName: "reactord"}
 	if n.Id == "" {
@@ -88,7 +88,7 @@ func (s *Settings) node() *corepb.Node {
 	return n
 }
 
-// metadataValue is JSON as what it means, and everything else as text.
+// metadataValue parses JSON, and takes anything else as a string.
 func metadataValue(text string) *structpb.Value {
 	var v any
 	if json.Unmarshal([]byte(text), &v) == nil {

@@ -12,24 +12,24 @@ import (
 	"go.uber.org/zap"
 )
 
-// ReadyListener is a listener that asks whether the process is ready.
+// ReadyListener is a listener by which a platform probes whether the process is ready.
 type ReadyListener struct {
 	Name    string
 	Address netip.AddrPort
 	Path    string
 }
 
-// notes is what is remembered for a reading.
+// notes is what is remembered for status readings.
 type notes struct {
-	versionsOf string // the server that has sent what is held; "": none, or it is not known
+	versionsOf string // server that sent what is held, or "" if unknown
 	began      time.Time
 	state      stream.State
 	since      time.Time
 	connected  bool
 	lastErr    error
 	errAt      time.Time
-	lastGood   time.Time // when the control plane was heard of last that has said what is in force
-	stream     Stream    // nil: there is none
+	lastGood   time.Time // last contact with the control plane whose configuration is in force
+	stream     Stream    // nil without a stream
 	restored   bool
 	attempts   uint64
 	pushes     uint64
@@ -37,7 +37,7 @@ type notes struct {
 	types      [kinds]stats.ResourceType
 }
 
-// report takes the state of the stream.
+// report handles a state of the stream.
 func (c *Client) report(s stream.State) {
 	c.mu.Lock()
 	n := &c.status
@@ -61,8 +61,8 @@ func (c *Client) report(s stream.State) {
 	case s.Phase == stream.Connected:
 		c.log.Info("xds: connected", zap.String("server", s.Server))
 	case news:
-		c.log.Warn("xds: no stream; what is in force stays", zap.String("server", s.Server), zap.Error(s.Err),
-			zap.Duration("wait", s.Wait))
+		c.log.Warn("xds: no connection, current configuration stays in force", zap.String("server", s.Server),
+			zap.Error(s.Err), zap.Duration("wait", s.Wait))
 	}
 }
 
@@ -75,7 +75,7 @@ func (n *notes) pushed(u *ads.Update, now time.Time) {
 	}
 }
 
-// heardOf notes when a stream has heard of its server, if it has said something. It may be nil.
+// heardOf records when a stream last heard from its server, once that has sent something. s may be nil.
 func (n *notes) heardOf(s Stream) {
 	if s, ok := s.(interface{ Heard() time.Time }); ok && n.pushes > 0 && s.Heard().After(n.lastGood) {
 		n.lastGood = s.Heard()
@@ -94,11 +94,11 @@ func (n *notes) answered(u *ads.Update, good bool, now time.Time) {
 	}
 }
 
-func (n *notes) applied(time.Time) {
+func (n *notes) applied() {
 	n.changes++
 }
 
-// Status reads the client. Resources are those of [Client.Resources].
+// Status reads the state of the client. See [Client.Resources] for resources.
 func (c *Client) Status() stats.ControlPlane {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,10 +114,10 @@ func (c *Client) Status() stats.ControlPlane {
 	}
 	id := c.cfg.Node
 	s.Node, s.Cluster, s.Zone = id.GetId(), id.GetCluster(), id.GetLocality().GetZone()
-	for k := range c.book.all {
+	for k := range c.resources.all {
 		t := n.types[k]
 		t.Type, t.States = kindNames[k], map[string]int{}
-		for _, r := range c.book.all[k] {
+		for _, r := range c.resources.all[k] {
 			t.States[r.state.String()]++
 		}
 		s.Types = append(s.Types, t)
@@ -130,12 +130,12 @@ func (c *Client) Resources() (all []stats.Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now().UTC()
-	c.book.each(func(r *resource) {
+	c.resources.each(func(r *resource) {
 		one := stats.Resource{
 			Type: kindNames[r.kind], Name: r.name, Version: r.version, State: r.state.String(), Since: r.since.UTC(),
 			Problem: r.problem, InForce: r.used != nil,
 		}
-		if one.Since.IsZero() { // it has come since the plan followed last
+		if one.Since.IsZero() { // received since the last plan
 			state, problem := r.judge()
 			one.State, one.Problem, one.Since = state.String(), problem, now
 		}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// toy is a resource of a small language: JSON.
+// toy is a resource of a small decoder: JSON.
 type toy struct {
 	Needs   [kinds][]string `json:",omitzero"`
 	Port    int             `json:",omitempty"` // of a listener
@@ -56,7 +56,7 @@ func toyCluster(name string) *toy {
 
 func toyEndpoints(servers ...string) *toy { return &toy{Servers: servers} }
 
-// toys is the language.
+// toys is the decoder.
 type toys struct{}
 
 func (toys) decode(_ kind, _ string, body []byte) (value, error) {

@@ -12,7 +12,7 @@ import (
 // [Any]: https://protobuf.dev/programming-guides/proto3/#any
 type Type string
 
-// The types that can be wanted, in the order of requests; see the package's documentation.
+// Types of resources that can be wanted, in the order of requests; see the package's documentation.
 const (
 	Cluster   Type = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	Endpoints Type = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
@@ -20,52 +20,53 @@ const (
 	Secret    Type = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
 )
 
-// Types are all types, in the order of requests. It is not to be changed.
+// Types lists all types, in the order of requests. It must not be modified.
 var Types = []Type{Cluster, Endpoints, Listener, Secret}
 
-// Wildcard is the name that stands for all resources of a type that the server has for this node.
+// Wildcard is the name that subscribes to all resources of a type.
 const Wildcard = "*"
 
-// Resource is one that a server has sent.
+// Resource is a resource sent by a server.
 type Resource struct {
 	Name    string
-	Version string        // of this resource, for comparison only; empty with some servers
-	Body    []byte        // the encoded message of the update's type; the response's memory, not to be changed
-	TTL     time.Duration // 0: for ever
+	Version string        // of this resource, for comparison only; empty for some servers
+	Body    []byte        // encoded message of the update's type, in the response's memory; must not be modified
+	TTL     time.Duration // 0 for no limit
 }
 
-// Update is what a response changes, or the time.
+// Update is a change by a response, or by time.
 type Update struct {
 	Type    Type
-	Version string     // of the response as a whole, for people; empty with some servers
-	Set     []Resource // what is there from now on, in the order of the response
-	Removed []string   // what does not exist, or not any more; in any order, and also what was never held
+	Version string     // of the whole response, for people; empty for some servers
+	Set     []Resource // resources set, in the order of the response
+	Removed []string   // resources that do not or no longer exist, even if never held; in any order
 
-	// Refused is what the machine has refused already, by name. It is named in the NACK whatever the caller says.
+	// Refused has the errors of resources that the machine has refused itself, by name. The NACK names them whatever
+	// the caller says.
 	Refused map[string]error
 
-	// Failed is what the server says it cannot send, by name, and why. What is held stays so.
+	// Failed has the errors of resources that the server cannot send, by name. What is held stays.
 	Failed map[string]error
 
-	// Ignored counts resources and removals that are not wanted.
+	// Ignored counts unwanted resources and removals.
 	Ignored int
 
 	received time.Time
 	stream   uint64
 	nonce    string
-	news     bool // something in it is not known
+	news     bool // contains something new
 }
 
 // Config configures a Machine.
 type Config struct {
-	// Node says who asks. It is sent with the first request of each stream, and not changed.
+	// Node describes the client. It is sent with the first request of each stream, and not modified.
 	Node *corepb.Node
 
-	// MaxResources is how many resources of a type are remembered. 0: DefaultMaxResources.
+	// MaxResources limits the resources of a type that are remembered. 0 means DefaultMaxResources.
 	MaxResources int
 
-	// Settle is how long after its first response on a stream a server that ignores the versions that it was told may
-	// take to send everything. What it has not mentioned then is removed. 0: DefaultSettle.
+	// Settle is the time after its first response on a stream in which a server that ignores versions must have sent
+	// everything. What it has not mentioned by then is removed. 0 means DefaultSettle.
 	Settle time.Duration
 }
 
@@ -74,16 +75,16 @@ type Machine struct {
 	config Config
 	types  []*subscription // in the order of Types
 
-	stream   uint64 // grows by one with each stream
-	since    uint64 // the first stream of this control plane
-	live     bool   // there is a stream
-	received bool   // it has sent a response
-	greeted  bool   // it knows the node
+	stream   uint64 // counts streams
+	since    uint64 // first stream of this control plane
+	live     bool   // a stream is open
+	received bool   // it has received a response
+	greeted  bool   // its server knows the node
 
-	ticked time.Time // when Tick was called last
+	ticked time.Time // last call of Tick
 }
 
-// New returns a machine that wants nothing, and has no stream.
+// New returns a machine that wants nothing and has no stream.
 func New(config Config) *Machine {
 	if config.MaxResources == 0 {
 		config.MaxResources = DefaultMaxResources
@@ -98,9 +99,9 @@ func New(config Config) *Machine {
 	return m
 }
 
-// Begin says that a stream has begun. All that is wanted is asked for again, and the server is told which versions are
-// held. Same says whether these mean something to the server: true for the one that has sent them and for another
-// replica of the same control plane, false for another control plane. It then sends everything.
+// Begin starts a stream. All that is wanted is requested again, with the versions that are held. same tells whether
+// these mean something to the server: true for the one that sent them or another replica of its control plane, false
+// for another control plane, which then sends everything.
 func (m *Machine) Begin(same bool) {
 	m.stream++
 	if !same {
@@ -112,8 +113,8 @@ func (m *Machine) Begin(same bool) {
 	}
 }
 
-// Mixed says whether anything is held that another control plane has sent than the one of the last stream. Versions
-// that are kept for another process are then of no use to it.
+// Mixed reports whether anything held comes from another control plane than that of the last stream. Versions saved
+// for another process are then useless to it.
 func (m *Machine) Mixed() bool {
 	for _, s := range m.types {
 		for _, n := range s.names {
@@ -125,8 +126,8 @@ func (m *Machine) Mixed() bool {
 	return false
 }
 
-// End says that the stream has ended, and returns whether a response was received on it. Nonces die with it: what was
-// not answered never will be. An [Update] that is out must still be given to Answer: before, its type is not asked for.
+// End ends the stream, and reports whether it received a response. Nonces end with it: what is unanswered stays so. A
+// pending [Update] must still be passed to Answer; until then, its type is not requested.
 func (m *Machine) End() (received bool) {
 	m.live = false
 	for _, s := range m.types {
@@ -135,7 +136,7 @@ func (m *Machine) End() (received bool) {
 	return m.received
 }
 
-// of returns the subscription of a type, nil if there is none.
+// of returns the subscription of a type, or nil.
 func (m *Machine) of(t Type) *subscription {
 	for _, s := range m.types {
 		if s.kind == t {
@@ -145,8 +146,8 @@ func (m *Machine) of(t Type) *subscription {
 	return nil
 }
 
-// Request is what the client sends.
+// Request is a message of the client.
 type Request = discoverypb.DeltaDiscoveryRequest
 
-// Response is what the server sends.
+// Response is a message of the server.
 type Response = discoverypb.DeltaDiscoveryResponse

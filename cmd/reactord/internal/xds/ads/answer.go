@@ -8,28 +8,27 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypb"
 )
 
-// answer is what is to be sent for one response.
+// answer is a pending answer to a response.
 type answer struct {
 	nonce string
-	text  string // of the NACK; empty: ACK
+	text  string // of the NACK; empty for an ACK
 	news  bool   // the response brought something new
 }
 
-// Refusal is one reason of a NACK.
+// Refusal is a reason of a NACK.
 type Refusal struct {
-	Name string // of the resource; empty: the response as a whole
+	Name string // of the resource; empty for the whole response
 	Err  error
-	New  bool // it is not what was said last about this resource
+	New  bool // differs from the last refusal of the resource
 }
 
-// Answer says that an update has been applied except for what is refused, by name: it is answered by an ACK, or by a
-// NACK that names each of these and what the machine has refused itself. The name "" stands for the response as a
-// whole, of which then nothing is held. Anything else of the update that is wanted now is held from now on, or
-// removed; what is not is ignored. A refused removal leaves what is held. Names that are not in the update only add
-// to the text.
+// Answer records that an update was applied except for what is refused, by name. It is answered by an ACK, or by a
+// NACK that names these and what the machine has refused itself. The name "" refuses the whole response, of which
+// nothing is then held. The rest of the update is held from now on, or removed, as far as it is still wanted. A
+// refused removal keeps what is held. Names that are not in the update only add to the text.
 //
-// It returns what was refused, sorted by name; a caller that reports it leaves out what is not new. An update that
-// has been answered before, and one of [Machine.Tick], is ignored.
+// It returns what was refused, sorted by name; reports should omit what is not new. An update that was answered
+// before, and one of [Machine.Tick], is ignored.
 func (m *Machine) Answer(u *Update, refused map[string]error) []Refusal {
 	s := m.of(u.Type)
 	if s == nil || s.out != u {
@@ -56,13 +55,13 @@ func (m *Machine) Answer(u *Update, refused map[string]error) []Refusal {
 	return refusals
 }
 
-// apply holds and removes what was not refused; other says that the update is of another control plane.
+// apply holds and removes what was not refused. other tells that the update comes from another control plane.
 func (s *subscription) apply(u *Update, refused map[string]error, other bool) {
 	if refused[""] != nil {
 		return
 	}
 	for _, r := range u.Set {
-		// Meanwhile it may be unwanted.
+		// It may have become unwanted meanwhile.
 		if refused[r.Name] != nil || !s.wants(r.Name) {
 			continue
 		}
@@ -83,7 +82,7 @@ func (s *subscription) apply(u *Update, refused map[string]error, other bool) {
 	}
 }
 
-// remember notes what was refused, and returns it.
+// remember records and returns what was refused.
 func (s *subscription) remember(u *Update, refused map[string]error) []Refusal {
 	versions := make(map[string]string, len(u.Set))
 	for _, r := range u.Set {
@@ -105,7 +104,7 @@ func (s *subscription) remember(u *Update, refused map[string]error) []Refusal {
 	return refusals
 }
 
-// fail notes that the server cannot send a resource.
+// fail records that the server cannot send a resource.
 func (u *Update) fail(resource string, status *discoverypb.Status) {
 	if u.Failed == nil {
 		u.Failed = map[string]error{}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// nackText returns the text of a NACK: each refused resource with the reason, as far as there is room. Empty: nothing
-// was refused.
+// nackText returns the text of a NACK: each refused resource with the reason, as far as there is room. Without
+// refusals it is empty.
 func nackText(refusals []Refusal) string {
 	var b strings.Builder
 	for i, r := range refusals {
@@ -29,7 +29,7 @@ func nackText(refusals []Refusal) string {
 	return b.String()
 }
 
-// cut shortens a text to so many bytes of valid UTF-8, which messages must be.
+// cut shortens a text to at most most bytes of valid UTF-8, which messages require.
 func cut(text string, most int) string {
 	text = strings.ToValidUTF8(text, "�")
 	if text == "" {
@@ -41,15 +41,15 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }
 
-// space spaces NACKs of a type out, so that a server that immediately sends again what was refused does not keep both
+// space spaces out NACKs of a type, so that a server that immediately repeats what was refused does not keep both
 // sides busy. ACKs are never held back, and NACKs only until one follows.
 type space struct {
-	until time.Time     // no NACK before
-	again time.Duration // what the last one that brought nothing new has made it
-	burst int           // so many answers go out although it is not time yet
+	until time.Time     // no NACK before this time
+	again time.Duration // current spacing after responses that brought nothing new
+	burst int           // answers that go out although it is not time yet
 }
 
-// take returns the answer to be sent now, if there is one.
+// take returns the answer to send now, if any.
 func (s *subscription) take(now time.Time) (answer, bool) {
 	if len(s.answers) == 0 {
 		return answer{}, false
@@ -77,8 +77,8 @@ func (s *subscription) take(now time.Time) (answer, bool) {
 	return a, true
 }
 
-// heldBack says whether the answers are subject to spacing: they are NACKs only, and few. A server that does not wait
-// for answers is not slowed down by them, and must not be read slower for them.
+// heldBack reports whether the answers are subject to spacing: they are NACKs only, and few. Spacing does not slow
+// down a server that does not wait for answers, and it must not be read more slowly for them.
 func (s *subscription) heldBack() bool {
 	return len(s.answers) <= maxHeldBack && !slices.ContainsFunc(s.answers, func(a answer) bool { return a.text == "" })
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypb"
 )
 
-// invalidArgument is the code of a NACK, of google.rpc.Code.
+// invalidArgument is the code of a NACK, from google.rpc.Code.
 const invalidArgument = 3
 
-// perName is about what a name costs in a request, beside its bytes.
+// perName is the approximate overhead of a name in a request, in bytes.
 const perName = 8
 
-// Next returns the next request to send on the stream; nil: none now. What it returns counts as sent. A NACK that is
+// Next returns the next request to send on the stream, or nil if there is none now. It counts as sent. A NACK that is
 // held back comes later, see [Machine.Wake].
 func (m *Machine) Next(now time.Time) *Request {
 	if !m.live {
@@ -35,7 +35,7 @@ func (m *Machine) Next(now time.Time) *Request {
 	return nil
 }
 
-// next returns the next request of the type, without what all have in common.
+// next returns the next request of the type, without the parts common to all.
 func (s *subscription) next(now time.Time) *Request {
 	if a, ok := s.take(now); ok {
 		request := &Request{ResponseNonce: a.nonce}
@@ -46,7 +46,7 @@ func (s *subscription) next(now time.Time) *Request {
 	}
 	switch {
 	case !s.changed, !s.opened && s.out != nil:
-		// What is out may change what is held, and with it the versions of the first request.
+		// The pending update may change what is held, and so the versions of the first request.
 		return nil
 	case s.opened:
 		return s.differ()
@@ -57,13 +57,13 @@ func (s *subscription) next(now time.Time) *Request {
 	}
 }
 
-// tellable says whether the server of a new stream is told the version that is held. It is not if something later was
-// refused: the server may have gone back to what is held, and the caller may have accepted the later one after all, so
-// that it has to be said which one it is.
+// tellable reports whether to tell the server of a new stream the version that is held. With a later refusal it is
+// not told: the server may have reverted to what is held, and the caller may have accepted the later one after all,
+// so the server has to send which one it is.
 func (n *name) tellable() bool { return n.held && !n.other && n.refused == "" }
 
-// openWhole returns the first request of a type that is wanted as a whole. It has no names: that is what every server
-// takes for a wildcard. If it were too large with versions, it has none.
+// openWhole returns the first request of a wildcard subscription. It has no names, which every server takes for a
+// wildcard, and no versions if they would make it too large.
 func (s *subscription) openWhole() *Request {
 	s.opened, s.changed = true, false
 	s.names[Wildcard].told = true
@@ -86,8 +86,8 @@ func (s *subscription) openWhole() *Request {
 	return &Request{InitialResourceVersions: versions}
 }
 
-// openNamed returns the first request of a type that is wanted by names; nil if none is wanted. It has no versions of
-// names that it does not subscribe, which servers would take for removed.
+// openNamed returns the first request of a subscription by names, or nil without any. It has no versions of names
+// that it does not subscribe, which servers would take for removed.
 func (s *subscription) openNamed() *Request {
 	request := &Request{InitialResourceVersions: map[string]string{}}
 	size := 0
@@ -114,8 +114,8 @@ func (s *subscription) openNamed() *Request {
 	return request
 }
 
-// differ returns a request that brings what the server knows closer to what is wanted; nil if it is the same. What is
-// asked for again is unsubscribed by this request and subscribed by the next.
+// differ returns a request that brings subscriptions closer to what is wanted, or nil if they agree. What is
+// requested again is unsubscribed by this request and subscribed by the next.
 func (s *subscription) differ() *Request {
 	request := &Request{}
 	size := 0

@@ -10,26 +10,26 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypb"
 )
 
-// What is wrong with a response as a whole.
+// Errors of a response as a whole.
 var (
-	// ErrNoStream says that there is no stream from which it could be.
-	ErrNoStream = errors.New("a response without a stream")
+	// ErrNoStream means that no stream is open.
+	ErrNoStream = errors.New("response without a stream")
 
-	// ErrUnanswered says that an earlier response of the same type has not been answered, or that too many answers have
-	// not been sent. The response is not looked at: keep it, read nothing more from the stream, and give it again after
+	// ErrUnanswered means that an earlier response of the same type has not been answered, or that too many answers
+	// are unsent. The response was not read: keep it, read nothing more from the stream, and pass it again after
 	// Answer and Next.
-	ErrUnanswered = errors.New("an earlier response of this type has not been answered")
+	ErrUnanswered = errors.New("an earlier response of this type is unanswered")
 
-	// ErrNonce says that a response cannot be answered. The stream is of no use: end it.
-	ErrNonce = fmt.Errorf("a response without a nonce, or with one longer than %d bytes: it cannot be answered", MaxNonce)
+	// ErrNonce means that a response cannot be answered. The stream is useless: end it.
+	ErrNonce = fmt.Errorf("response without a nonce, or with one longer than %d bytes", MaxNonce)
 
-	// ErrType says that the type was not asked for on this stream. The response is ignored, and not answered, for an
-	// answer would ask for the type.
-	ErrType = errors.New("a response of a type that was not asked for")
+	// ErrType means that the type was not requested on this stream. The response is ignored and not answered, because
+	// an answer would request the type.
+	ErrType = errors.New("response of a type that was not requested")
 )
 
-// Receive judges a response, and returns what the caller has to apply and then to answer with [Machine.Answer]; this
-// may be nothing. Each error is one of those above, wrapped; except for [ErrNonce] the stream continues.
+// Receive judges a response, and returns an update to apply and to answer with [Machine.Answer], even if it is empty.
+// Errors wrap those above; except after [ErrNonce], the stream continues.
 func (m *Machine) Receive(now time.Time, r *Response) (*Update, error) {
 	if !m.live {
 		return nil, ErrNoStream
@@ -68,7 +68,7 @@ func (m *Machine) Receive(now time.Time, r *Response) (*Update, error) {
 	return u, nil
 }
 
-// removals returns the names of what is removed.
+// removals returns the names of removed resources.
 func removals(r *Response) []string {
 	names := r.GetRemovedResources()
 	for _, n := range r.GetRemovedResourceNames() {
@@ -89,15 +89,15 @@ func occurrences(r *Response) map[string]int {
 	return counts
 }
 
-// judge sorts what a response has into an update.
+// judge sorts the contents of a response into an update.
 type judge struct {
 	s     *subscription
 	u     *Update
 	times map[string]int
-	room  int // for names that nothing is known about yet
+	room  int // for names that are new
 }
 
-// refuse notes what is wrong with a resource. A name may be too long to be kept.
+// refuse records what is wrong with a resource. Overlong names are shortened.
 func (j *judge) refuse(resource string, format string, args ...any) {
 	if len(resource) > MaxName {
 		resource = strings.ToValidUTF8(resource[:maxReason/4], "") + "…"
@@ -108,17 +108,17 @@ func (j *judge) refuse(resource string, format string, args ...any) {
 	}
 }
 
-// name says whether a name is one that can be set or removed. Otherwise it is refused.
+// name reports whether a name can be set or removed, and refuses it otherwise.
 func (j *judge) name(resource string) bool {
 	switch {
 	case resource == "":
-		j.refuse(resource, "a resource without a name")
+		j.refuse(resource, "resource without a name")
 	case resource == Wildcard:
-		j.refuse(resource, "a resource cannot have this name, which stands for all")
+		j.refuse(resource, "this name is reserved for the wildcard")
 	case len(resource) > MaxName:
-		j.refuse(resource, "the name is longer than %d bytes", MaxName)
+		j.refuse(resource, "name longer than %d bytes", MaxName)
 	case j.times[resource] > 1:
-		j.refuse(resource, "the response has it %d times", j.times[resource])
+		j.refuse(resource, "contained %d times in the response", j.times[resource])
 	default:
 		return true
 	}
@@ -137,7 +137,7 @@ func (j *judge) resource(r *discoverypb.Resource) {
 	n := j.s.names[resource]
 	if n == nil {
 		if j.room <= 0 {
-			j.refuse(resource, "there are more resources of this type than reactord takes")
+			j.refuse(resource, "more resources of this type than reactord accepts")
 			return
 		}
 		j.room--
@@ -153,14 +153,14 @@ func (j *judge) resource(r *discoverypb.Resource) {
 	case err != nil:
 		j.refuse(resource, "%w", err)
 	case len(version) > MaxVersion:
-		j.refuse(resource, "its version is longer than %d bytes", MaxVersion)
+		j.refuse(resource, "version longer than %d bytes", MaxVersion)
 	case r.GetResource() == nil && n.held && version == n.version:
-		// A heartbeat: it stays for another while.
+		// A heartbeat extends its lifetime.
 		j.s.setExpiry(n, expiry(j.u.received, ttl))
 	case r.GetResource() == nil:
-		j.refuse(resource, "it has no content, and its version %.64q is not the one that is held", version)
+		j.refuse(resource, "no content, and version %.64q is not the one that is held", version)
 	case !sameType(r.GetResource().GetTypeUrl(), j.u.Type):
-		j.refuse(resource, "it is a %.256q in a response of another type", r.GetResource().GetTypeUrl())
+		j.refuse(resource, "type %.256q in a response of another type", r.GetResource().GetTypeUrl())
 	default:
 		j.u.Set = append(j.u.Set, Resource{resource, version, r.GetResource().GetValue(), ttl})
 	}
@@ -181,7 +181,7 @@ func (j *judge) removal(resource string) {
 	j.u.Removed = append(j.u.Removed, resource)
 }
 
-// failure notes that the server cannot send a resource: nothing changes, but it is not waited for.
+// failure records that the server cannot send a resource. Nothing changes, but it is not waited for.
 func (j *judge) failure(e *discoverypb.ResourceError) {
 	resource := e.GetResourceName().GetName()
 	if n := j.s.names[resource]; n != nil && j.s.wants(resource) {
@@ -190,18 +190,18 @@ func (j *judge) failure(e *discoverypb.ResourceError) {
 	}
 }
 
-// lifetime returns for how long a resource is valid; 0: for ever.
+// lifetime returns how long a resource is valid, or 0 for no limit.
 func lifetime(r *discoverypb.Resource) (time.Duration, error) {
 	if r.GetTtl() == nil {
 		return 0, nil
 	}
 	if err := r.GetTtl().CheckValid(); err != nil || r.GetTtl().AsDuration() <= 0 {
-		return 0, fmt.Errorf("its ttl of %v is not a positive duration", r.GetTtl().AsDuration())
+		return 0, fmt.Errorf("ttl %v is not a positive duration", r.GetTtl().AsDuration())
 	}
 	return r.GetTtl().AsDuration(), nil
 }
 
-// expiry returns when a resource expires; zero: never.
+// expiry returns when a resource expires, or zero for never.
 func expiry(received time.Time, ttl time.Duration) time.Time {
 	if ttl == 0 {
 		return time.Time{}
@@ -209,7 +209,7 @@ func expiry(received time.Time, ttl time.Duration) time.Time {
 	return received.Add(ttl)
 }
 
-// sameType compares type URLs by the message's name: what is before it says only where its definition is to be found.
+// sameType compares type URLs by the name of the message: the part before it only locates the definition.
 func sameType(url string, t Type) bool {
 	return url[strings.LastIndexByte(url, '/')+1:] == string(t)[strings.LastIndexByte(string(t), '/')+1:]
 }

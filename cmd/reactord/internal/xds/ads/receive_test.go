@@ -105,7 +105,7 @@ func TestANameTwice(t *testing.T) {
 		u := s.gets(response)
 		u.has(t, want)
 		s.Answer(u, nil)
-		if sent := s.drain(); len(sent) != 1 || !strings.HasPrefix(sent[0], `CDS nack 1: "a": the response has it`) {
+		if sent := s.drain(); len(sent) != 1 || !strings.HasPrefix(sent[0], `CDS nack 1: "a": contained`) {
 			t.Errorf("%s: %q", response, sent)
 		}
 		if n := s.of(Cluster).names["a"]; !n.held || n.version != "0" {
@@ -120,16 +120,16 @@ func TestWhatIsWrongWithAResource(t *testing.T) {
 		change func(*discoverypb.Resource)
 		text   string
 	}{
-		"type":        {func(r *discoverypb.Resource) { r.Resource.TypeUrl = string(Listener) }, `"x": it is a "type.googleapis.com/envoy.config.listener.v3.Listener" in a response of another type`},
-		"no type":     {func(r *discoverypb.Resource) { r.Resource.TypeUrl = "" }, `"x": it is a "" in a response of another type`},
-		"no name":     {func(r *discoverypb.Resource) { r.Name = "" }, "a resource without a name"},
-		"all":         {func(r *discoverypb.Resource) { r.Name = "*" }, `"*": a resource cannot have this name`},
-		"name":        {func(r *discoverypb.Resource) { r.Name = long }, "the name is longer than 2048 bytes"},
-		"version":     {func(r *discoverypb.Resource) { r.Version = long }, `"x": its version is longer than 1024 bytes`},
-		"no content":  {func(r *discoverypb.Resource) { r.Resource = nil }, `"x": it has no content, and its version "1" is not`},
-		"ttl":         {func(r *discoverypb.Resource) { r.Ttl = durationpb.New(-1) }, `"x": its ttl of -1ns is not`},
-		"no time":     {func(r *discoverypb.Resource) { r.Ttl = durationpb.New(0) }, `"x": its ttl of 0s is not`},
-		"invalid ttl": {func(r *discoverypb.Resource) { r.Ttl = &durationpb.Duration{Seconds: 1 << 60} }, `"x": its ttl of`},
+		"type":        {func(r *discoverypb.Resource) { r.Resource.TypeUrl = string(Listener) }, `"x": type "type.googleapis.com/envoy.config.listener.v3.Listener" in a response of another type`},
+		"no type":     {func(r *discoverypb.Resource) { r.Resource.TypeUrl = "" }, `"x": type "" in a response of another type`},
+		"no name":     {func(r *discoverypb.Resource) { r.Name = "" }, "resource without a name"},
+		"all":         {func(r *discoverypb.Resource) { r.Name = "*" }, `"*": this name is reserved`},
+		"name":        {func(r *discoverypb.Resource) { r.Name = long }, "name longer than 2048 bytes"},
+		"version":     {func(r *discoverypb.Resource) { r.Version = long }, `"x": version longer than 1024 bytes`},
+		"no content":  {func(r *discoverypb.Resource) { r.Resource = nil }, `"x": no content, and version "1" is not`},
+		"ttl":         {func(r *discoverypb.Resource) { r.Ttl = durationpb.New(-1) }, `"x": ttl -1ns is not`},
+		"no time":     {func(r *discoverypb.Resource) { r.Ttl = durationpb.New(0) }, `"x": ttl 0s is not`},
+		"invalid ttl": {func(r *discoverypb.Resource) { r.Ttl = &durationpb.Duration{Seconds: 1 << 60} }, `"x": ttl `},
 	} {
 		s := opened(t, "CDS *")
 		r := read("CDS 1 x=1 good=1")
@@ -171,8 +171,8 @@ func TestMoreResourcesThanAreTaken(t *testing.T) {
 	u := s.gets("CDS 2 c=1 d=1 e=1 a=2")
 	u.has(t, "!d !e a=2 c=1")
 	s.Answer(u, nil)
-	s.sends(`CDS nack 2: "d": there are more resources of this type than reactord takes; ` +
-		`"e": there are more resources of this type than reactord takes`)
+	s.sends(`CDS nack 2: "d": more resources of this type than reactord accepts; ` +
+		`"e": more resources of this type than reactord accepts`)
 	s.takes("CDS 3 -a")
 	s.gets("CDS 4 d=1").has(t, "d=1")
 }

@@ -2,20 +2,20 @@ package ads
 
 import "time"
 
-// fresh is the time after a type's first response on a stream, in which the server says what has changed meanwhile.
+// fresh is the time after a type's first response on a stream, in which the server sends what has changed meanwhile.
 type fresh struct {
-	until time.Time // zero: no response has come, or the time has ended
+	until time.Time // zero before the first response, and after the end
 	over  bool
-	whole bool // the server sends everything, and does not say what is gone
+	whole bool // the server sends everything, and does not name what is gone
 }
 
-// begin is called when a stream begins.
+// begin starts a stream.
 func (s *subscription) begin(same bool) {
 	s.opened, s.changed, s.answers, s.space, s.fresh = false, true, nil, space{}, fresh{}
 	for resource, n := range s.names {
 		n.told, n.again, n.stale, n.untold = false, false, false, false
 		n.other = n.held && (n.other || !same)
-		if s.out == nil { // its names are remembered until it has been answered
+		if s.out == nil { // names are kept until the pending update is answered
 			s.tidy(resource)
 		}
 	}
@@ -28,7 +28,7 @@ func (s *subscription) begun(now time.Time, settle time.Duration) {
 	}
 }
 
-// mention notes that this stream knows a resource, and what the first mention says about the server.
+// mention records that this stream knows a resource, and what its first mention says about the server.
 func (s *subscription) mention(n *name, content bool, version string) {
 	if n.stale && n.held && !n.untold && content && version == n.version {
 		s.fresh.whole = true
@@ -36,13 +36,13 @@ func (s *subscription) mention(n *name, content bool, version string) {
 	n.stale = false
 }
 
-// settle ends the time after the first response: it returns what is gone.
+// settle ends the time after the first response, and returns what is gone.
 func (s *subscription) settle() (removed []string) {
 	for resource, n := range s.names {
 		switch {
 		case !n.stale:
 		case !n.untold && !s.fresh.whole:
-			n.stale = false // the server still has just what is held
+			n.stale = false // the server still has exactly what is held
 		default:
 			removed = append(removed, resource)
 			s.drop(n)
@@ -53,7 +53,7 @@ func (s *subscription) settle() (removed []string) {
 	return removed
 }
 
-// expired removes what has expired, and returns it.
+// expired removes and returns what has expired.
 func (s *subscription) expired(now time.Time) (removed []string) {
 	if s.expire == 0 {
 		return nil
@@ -69,9 +69,8 @@ func (s *subscription) expired(now time.Time) (removed []string) {
 	return removed
 }
 
-// Tick returns what is removed by time: resources whose time to live has ended, and those that a new stream has not
-// mentioned although its server sends everything. These updates need no answer. Nothing is returned for a type whose
-// response has not been answered.
+// Tick returns what time removes: expired resources, and those that a new stream has not mentioned although its
+// server sends everything. These updates need no answer. A type with an unanswered response is left out.
 func (m *Machine) Tick(now time.Time) []*Update {
 	m.ticked = now
 	var updates []*Update
@@ -90,8 +89,8 @@ func (m *Machine) Tick(now time.Time) []*Update {
 	return updates
 }
 
-// Wake returns when to call [Machine.Tick] and then [Machine.Next]; zero: not before something else happens. What could
-// be sent already, but was not, is no reason to wake.
+// Wake returns when to call [Machine.Tick] and then [Machine.Next], or zero if nothing is due. Requests that could be
+// sent already are not considered.
 func (m *Machine) Wake() time.Time {
 	var wake time.Time
 	sooner := func(t time.Time) {

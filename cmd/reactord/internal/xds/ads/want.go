@@ -7,50 +7,50 @@ import (
 	"time"
 )
 
-// subscription is the state of one type.
+// subscription is the state of a type.
 type subscription struct {
 	kind  Type
-	names map[string]*name // Wildcard is one of them
+	names map[string]*name // may include Wildcard
 
-	opened  bool     // this stream has had a request of this type
-	changed bool     // what the server was told may differ from what is wanted
-	out     *Update  // what the caller has to answer
-	answers []answer // what is to be sent, in the order of the responses
+	opened  bool     // this stream has sent a request of this type
+	changed bool     // subscriptions may differ from what is wanted
+	out     *Update  // update that the caller has to answer
+	answers []answer // unsent answers, in the order of the responses
 	space   space    // between NACKs
-	said    string   // in the last answer
-	fresh   fresh    // the beginning of the stream
-	expire  int      // how many names expire
+	said    string   // text of the last answer
+	fresh   fresh    // start of the stream
+	expire  int      // number of names that expire
 	round   uint64   // of Want
 }
 
-// name is what is known about one name of a type.
+// name is the state of a name of a type.
 type name struct {
 	wanted bool
-	round  uint64 // when it was wanted last
-	told   bool   // the server of this stream knows that it is wanted
-	again  bool   // the caller has it no longer, so that the server must send it again
-	known  bool   // since it is wanted, the server has sent it or said that it does not exist
-	held   bool   // the caller has accepted it
-	other  bool   // and it is from another control plane, to which its version means something
-	stale  bool   // held or refused since before this stream, which has not mentioned it
-	untold bool   // stale, and this stream's server has not been told of it
+	round  uint64 // when it was last wanted
+	told   bool   // subscribed on this stream
+	again  bool   // the caller lost it, so the server must send it again
+	known  bool   // since it is wanted, the server has sent it or reported that it does not exist
+	held   bool   // accepted by the caller
+	other  bool   // held, but from another control plane, so its version means nothing here
+	stale  bool   // held or refused before this stream, which has not mentioned it yet
+	untold bool   // stale, and its version was not sent on this stream
 
-	version string    // of what is held
+	version string    // version held
 	since   time.Time // when it was wanted
-	expires time.Time // zero: never
+	expires time.Time // zero for never
 
-	// What was refused last, and why; forgotten when it is accepted or removed.
+	// The last refusal, forgotten when the resource is accepted or removed.
 	refused        string
 	refusedVersion string
 }
 
-// everything says whether all that the server has is wanted.
+// everything reports whether all resources are wanted.
 func (s *subscription) everything() bool {
 	n := s.names[Wildcard]
 	return n != nil && n.wanted
 }
 
-// wants says whether a resource is wanted by its name, or since everything is.
+// wants reports whether a resource is wanted, by name or by wildcard.
 func (s *subscription) wants(resource string) bool {
 	if resource == Wildcard {
 		return false
@@ -59,7 +59,7 @@ func (s *subscription) wants(resource string) bool {
 	return n != nil && n.wanted || s.everything()
 }
 
-// get returns what is known about a name, from now on if nothing was.
+// get returns the state of a name, and creates it if needed.
 func (s *subscription) get(resource string) *name {
 	n := s.names[resource]
 	if n == nil {
@@ -75,14 +75,14 @@ func (s *subscription) drop(n *name) {
 	n.held, n.other, n.stale, n.untold, n.version, n.refused, n.refusedVersion = false, false, false, false, "", "", ""
 }
 
-// tidy forgets a name that nothing is known about.
+// tidy deletes a name without any state.
 func (s *subscription) tidy(resource string) {
 	if n := s.names[resource]; n != nil && !n.wanted && !n.told && !n.held && n.refused == "" {
 		delete(s.names, resource)
 	}
 }
 
-// setExpiry sets when a resource expires; zero: never.
+// setExpiry sets when a resource expires, or zero for never.
 func (s *subscription) setExpiry(n *name, at time.Time) {
 	if !n.expires.IsZero() {
 		s.expire--
@@ -93,9 +93,9 @@ func (s *subscription) setExpiry(n *name, at time.Time) {
 	}
 }
 
-// Want sets which resources of a type are wanted from now on: all of the given names, or everything with [Wildcard],
-// beside which other names have no meaning. What is not wanted any more is forgotten: if it is wanted again, the server
-// is asked to send it again. The names are valid UTF-8; the slice is not kept. An unknown type is ignored.
+// Want sets which resources of a type are wanted: the given names, or everything with [Wildcard], which makes other
+// names meaningless. Unwanted resources are forgotten, and requested again when they are wanted again. Names must be
+// valid UTF-8; the slice is not kept. An unknown type is ignored.
 func (m *Machine) Want(now time.Time, t Type, names []string) {
 	s := m.of(t)
 	if s == nil {
@@ -112,7 +112,7 @@ func (m *Machine) Want(now time.Time, t Type, names []string) {
 		if n.wanted {
 			continue
 		}
-		// A name that comes with a wildcard or is restored is known already.
+		// A name that comes with a wildcard or is restored is already known.
 		n.wanted, n.since, n.known = true, now, n.held
 		n.again = n.told && !n.held
 		s.changed = true
@@ -132,14 +132,14 @@ func (m *Machine) Want(now time.Time, t Type, names []string) {
 	}
 }
 
-// Refresh asks for wanted resources as if they had never been received, for a caller that has them no longer. They are
-// missing until the server has sent them or said that they do not exist. It is not needed after the update of a cluster
-// whose endpoints are held: servers that honour the protocol send them again with or without a request (Istio), or see
-// no reason to (go-control-plane), so that they must not be waited for.
+// Refresh requests wanted resources as if they had never been received, for a caller that has lost them. They are
+// missing until the server has sent them or reported that they do not exist. It is not needed after an update of a
+// cluster whose endpoints are held: servers either send them again unasked (Istio), or see no reason to
+// (go-control-plane), so they must not be waited for.
 //
-// They are unsubscribed by one request and subscribed by another, since to subscribe a second time is not answered by
-// go-control-plane and not by Istio. In between, the server may say that they do not exist. For a type that is wanted
-// as a whole, nothing is done.
+// They are unsubscribed by one request and subscribed by another, since go-control-plane and Istio do not answer a
+// second subscription. In between, the server may report that they do not exist. It does nothing for wildcard
+// subscriptions.
 func (m *Machine) Refresh(now time.Time, t Type, names []string) {
 	s := m.of(t)
 	if s == nil || s.everything() {
@@ -156,8 +156,8 @@ func (m *Machine) Refresh(now time.Time, t Type, names []string) {
 	}
 }
 
-// Restore says that the caller holds resources which were received by another process, in the given versions by name,
-// as if they had just been accepted. It is called before the first stream.
+// Restore records that the caller holds resources received by another process, as if they had just been accepted. It
+// takes their versions by name, and is called before the first stream.
 func (m *Machine) Restore(t Type, versions map[string]string) {
 	s := m.of(t)
 	if s == nil {
@@ -172,15 +172,15 @@ func (m *Machine) Restore(t Type, versions map[string]string) {
 	}
 }
 
-// Missing is a name that is wanted, and that the server has neither sent nor declared not to exist.
+// Missing is a wanted name that the server has neither sent nor reported as absent.
 type Missing struct {
 	Name  string
-	Since time.Time // when it was wanted first
+	Since time.Time // when it was first wanted
 }
 
-// Missing returns what is missing of a type, sorted by name. For a type that is wanted as a whole this is [Wildcard],
-// until the first response. A resource that was refused is not missing. How long to wait is the caller's decision
-// (Envoy's initial_fetch_timeout runs from the time when a name is wanted).
+// Missing returns what is missing of a type, sorted by name. For a wildcard subscription this is [Wildcard], until
+// the first response. A refused resource is not missing. The caller decides how long to wait (Envoy's
+// initial_fetch_timeout runs from the time when a name is wanted).
 func (m *Machine) Missing(t Type) []Missing {
 	s := m.of(t)
 	if s == nil {
@@ -195,16 +195,16 @@ func (m *Machine) Missing(t Type) []Missing {
 	return missing
 }
 
-// State is what is known about a resource.
+// State is the state of a resource.
 type State uint8
 
-// The states of a resource.
+// States of a resource.
 const (
-	Requested   State = iota // wanted, and nothing has come
+	Requested   State = iota // wanted, not received yet
 	Held                     // accepted
 	Refused                  // refused, and nothing is held
-	HeldRefused              // refused, and what was held before still is
-	Absent                   // the server says that it does not exist
+	HeldRefused              // refused, and the previous version is held
+	Absent                   // does not exist, according to the server
 )
 
 func (s State) String() string {

@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// Server is where a stream may be opened.
+// Server is a server for streams.
 type Server struct {
-	// Network and Address are those of [net.Dial]: "tcp" and HOST:PORT, or "unix" and a path ("@NAME": an abstract one).
-	// A host is looked up for each stream.
+	// Network and Address are those of [net.Dial]: "tcp" and HOST:PORT, or "unix" and a path ("@NAME" for an abstract
+	// one). A host is resolved for each stream.
 	Network, Address string
-	// Authority is the authority of requests. Empty: the address, or "localhost" for a unix socket.
+	// Authority is the authority of requests. Empty means the address, or "localhost" for a unix socket.
 	Authority string
-	// TLS makes the settings of TLS for a stream; nil: there is no TLS. It is called for each stream, so that it can read
-	// files anew, and may block shortly. What it returns is not changed by this package, which offers the protocol "h2" by
-	// itself. An empty ServerName is the host of the address.
+	// TLS returns the TLS configuration of a stream; nil disables TLS. It is called for each stream, so that it can
+	// read files again, and may block briefly. The result is not modified; this package offers the protocol "h2"
+	// itself. An empty ServerName means the host of the address.
 	TLS func() (*tls.Config, error)
-	// Metadata are further headers of requests.
+	// Metadata lists further headers of requests.
 	Metadata []Metadata
 }
 
-// String names the server for people.
+// String describes the server for people.
 func (s *Server) String() string {
 	if s.Network == "unix" {
 		return "unix://" + s.Address
@@ -35,16 +35,16 @@ func (s *Server) String() string {
 	return s.Address
 }
 
-// errNoHTTP2 is the error of a server of TLS that does not choose HTTP/2.
-var errNoHTTP2 = errors.New("the server does not speak HTTP/2: it has not chosen the protocol h2")
+// errNoHTTP2 is the error of a TLS server that does not negotiate HTTP/2.
+var errNoHTTP2 = errors.New("the server does not speak HTTP/2: it did not negotiate h2")
 
-// window is how many bytes a server may send that were not received. A message can be greater.
+// window limits the bytes in flight from a server. A message can be larger.
 const window = 1 << 20
 
-// transport is HTTP/2 over a connection. calm: without pings, which the server does not want.
+// transport returns an HTTP/2 transport over a connection. calm disables pings, for servers that object to them.
 func transport(over net.Conn, c *Config, calm bool) *http.Transport {
 	protocols := &http.Protocols{}
-	protocols.SetUnencryptedHTTP2(true) // TLS, if any, is the connection's
+	protocols.SetUnencryptedHTTP2(true) // TLS, if any, belongs to the connection
 	ping := c.PingInterval
 	if calm {
 		ping = 0
@@ -65,7 +65,7 @@ func transport(over net.Conn, c *Config, calm bool) *http.Transport {
 
 // dial connects.
 func (s *Server) dial(ctx context.Context) (*wire, error) {
-	d := net.Dialer{KeepAlive: -1} // pings do that
+	d := net.Dialer{KeepAlive: -1} // pings replace it
 	if s.TLS == nil {
 		plain, err := d.DialContext(ctx, s.Network, s.Address)
 		return newWire(plain), err
@@ -95,7 +95,7 @@ func (s *Server) dial(ctx context.Context) (*wire, error) {
 	return newWire(conn), nil
 }
 
-// scheme is that of URLs.
+// scheme returns the scheme of URLs.
 func (s *Server) scheme() string {
 	if s.TLS != nil {
 		return "https"
@@ -103,7 +103,7 @@ func (s *Server) scheme() string {
 	return "http"
 }
 
-// authority is that of requests.
+// authority returns the authority of requests.
 func (s *Server) authority() string {
 	switch {
 	case s.Authority != "":
@@ -114,29 +114,29 @@ func (s *Server) authority() string {
 	return s.Address
 }
 
-// wire is a connection that remembers when its server was heard, and why it has refused TLS. In TLS 1.3 it says so
-// after the handshake, when HTTP/2 may notice only that it cannot write.
+// wire is a connection that records when its server was last heard, and why it rejected TLS. In TLS 1.3, the
+// rejection follows the handshake, when HTTP/2 may only notice that it cannot write.
 type wire struct {
 	net.Conn
 	first   chan struct{}         // closed when a byte was received, or none will be
 	once    sync.Once             // guards the close of first
-	heard   atomic.Int64          // when a byte was received last, in ns since epoch; 0: never
-	refusal atomic.Pointer[error] // what the server has said; nil: nothing
+	heard   atomic.Int64          // when a byte was last received, in ns since epoch; 0 for never
+	refusal atomic.Pointer[error] // the server's TLS alert, or nil
 }
 
 func newWire(over net.Conn) *wire { return &wire{Conn: over, first: make(chan struct{})} }
 
-// lastWords is how long those of a server may take that has sent nothing else.
+// lastWords is how long to wait for an alert of a server that has sent nothing else.
 const lastWords = 50 * time.Millisecond
 
-// Read reads.
+// Read reads from the connection.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	if n > 0 {
 		w.heard.Store(int64(time.Since(epoch)))
 	}
 	if of, ok := errors.AsType[*net.OpError](err); ok && of.Op == "remote error" {
-		err := fmt.Errorf("the server has refused TLS: %w", of.Err)
+		err := fmt.Errorf("the server rejected TLS: %w", of.Err)
 		w.refusal.CompareAndSwap(nil, &err)
 	}
 	if n > 0 || err != nil {
@@ -145,10 +145,10 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// epoch is what times of wires count from: the clock may be set meanwhile.
+// epoch is the origin of wire times, on the monotonic clock.
 var epoch = time.Now()
 
-// silent returns for how long nothing was received.
+// silent returns how long ago the last byte was received.
 func (w *wire) silent() time.Duration { return time.Since(epoch) - time.Duration(w.heard.Load()) }
 
 // Close closes the connection.
@@ -160,7 +160,7 @@ func (w *wire) Close() error {
 	return w.Conn.Close()
 }
 
-// explain is the refusal, if there was one, else the error.
+// explain returns the rejection, or else the error.
 func (w *wire) explain(err error) error {
 	if refusal := w.refusal.Load(); refusal != nil {
 		return *refusal

@@ -1,10 +1,10 @@
-// Package stream keeps a bidirectional stream of gRPC open to one of several servers, over the HTTP/2 of the standard
-// library. It is the transport of ADS, and knows nothing of it: messages are protobuf messages of any type.
+// Package stream keeps a bidirectional gRPC stream open to one of several servers, over the HTTP/2 of the standard
+// library. It is the transport of ADS but independent of it: messages are protobuf messages of any type.
 //
 // # How to use it
 //
-// [Run] connects to the first server, opens a stream, and calls a function with it, which sends and receives until the
-// stream ends. Then the next server is tried, after a while, and so on until the context is done.
+// [Run] connects to the first server, opens a stream, and calls a function with it, which sends and receives until
+// the stream ends. After a delay, the next server is tried, and so on until the context is done.
 //
 //	stream.Run(ctx, &stream.Config{Servers: servers, Method: method}, func(s *stream.Stream) error {
 //		go sendRequests(s)
@@ -17,25 +17,25 @@
 //
 // # What it guarantees
 //
-// There is at most one connection at a time. A stream exists when the connection does, TLS included: a server that says
-// nothing is connected, and [Stream.Recv] waits. A server that does not answer pings has lost the connection.
+// There is at most one connection at a time. A stream exists once the connection is established, TLS included: a
+// silent server counts as connected, and [Stream.Recv] waits. A server that does not answer pings has lost the
+// connection.
 //
-// The files of TLS and of tokens are read for each stream. A stream that is open keeps what it began with, also
-// when its certificate expires: servers verify certificates and tokens when a stream begins.
+// TLS files and tokens are read for each stream. An open stream keeps what it started with, even when its certificate
+// expires: servers verify certificates and tokens when a stream begins.
 //
-// Nothing is read ahead of [Stream.Recv] but the window of HTTP/2, so a server that sends faster than its messages are
-// applied has to wait. A message is not allocated before its bytes arrive, and is bounded.
+// Nothing beyond the HTTP/2 window is read ahead of [Stream.Recv], so a server that sends faster than its messages
+// are applied has to wait. Messages are limited, and not allocated before their bytes arrive.
 //
-// After each round of servers without a response the next wait is longer, up to a limit. Each wait is random between
-// nothing and that, so that many clients of one server do not come back together. Only a response makes waits short
-// again.
+// After each round of servers without a response, the delay grows, up to a limit. Each delay is random between
+// nothing and the limit, so that many clients of a server do not return together. Only a response resets it.
 //
-// When Run has returned, its connection is closed.
+// When Run returns, its connection is closed.
 //
 // # Threads
 //
-// Run occupies its goroutine. Send is called by one goroutine at a time, Recv by one at a time; both may be called
-// together.
+// Run occupies its goroutine. Send is called by one goroutine at a time, and Recv by one at a time; the two may run
+// concurrently.
 //
 // # Files
 //

@@ -10,14 +10,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// prefix is the bytes before a message: whether it is compressed, and its length.
+// prefix is the size of a message's header: a compression flag and its length.
 const prefix = 5
 
-// keep is the greatest buffer that is kept for the next message, in bytes.
+// keep is the largest buffer kept for the next message, in bytes.
 const keep = 1 << 20
 
-// errCompressed is the error of a message that is compressed although that was not offered.
-var errCompressed = errors.New("the server has compressed a message, which was not offered")
+// errCompressed reports a message that is compressed although the client does not accept that.
+var errCompressed = errors.New("the server sent a compressed message, which was not negotiated")
 
 // appendMessage appends a message with its prefix.
 func appendMessage(to []byte, m proto.Message) ([]byte, error) {
@@ -28,7 +28,7 @@ func appendMessage(to []byte, m proto.Message) ([]byte, error) {
 	}
 	length := len(to) - at - prefix
 	if uint64(length) > 1<<32-1 {
-		return nil, fmt.Errorf("a message of %d bytes cannot be sent", length)
+		return nil, fmt.Errorf("message of %d bytes is too large to send", length)
 	}
 	binary.BigEndian.PutUint32(to[at+1:], uint32(length))
 	return to, nil
@@ -37,15 +37,16 @@ func appendMessage(to []byte, m proto.Message) ([]byte, error) {
 // reader reads messages with their prefixes.
 type reader struct {
 	from    io.Reader
-	limit   int                // of a message in bytes
-	stalled func() *time.Timer // begins to run when a part of a message is awaited; nil: it may take any time
+	limit   int                // largest message in bytes
+	stalled func() *time.Timer // starts a timer for a part of a message; nil for no limit
 	buf     []byte
 }
 
-// chunk is the part of a message that must come in the time of [reader.stalled], in bytes.
+// chunk is the part of a message that must arrive in the time of [reader.stalled], in bytes.
 const chunk = 1 << 20
 
-// next is the bytes of the next message, valid until the next call. [io.EOF]: the stream has ended between messages.
+// next returns the bytes of the next message, valid until the next call, or [io.EOF] if the stream ends between
+// messages.
 func (r *reader) next() ([]byte, error) {
 	var head [prefix]byte
 	if n, err := io.ReadFull(r.from, head[:]); err != nil {
@@ -59,11 +60,11 @@ func (r *reader) next() ([]byte, error) {
 	case head[0] == 1:
 		return nil, errCompressed
 	case head[0] != 0:
-		return nil, fmt.Errorf("not gRPC: a message begins with byte %d", head[0])
+		return nil, fmt.Errorf("not gRPC: message begins with byte %d", head[0])
 	case uint64(length) > uint64(r.limit):
-		return nil, fmt.Errorf("a message has %d bytes, and the limit is %d", length, r.limit)
+		return nil, fmt.Errorf("message of %d bytes exceeds the limit of %d", length, r.limit)
 	}
-	// The buffer grows as bytes arrive: the length may be a lie.
+	// The buffer grows as bytes arrive, because the length may be a lie.
 	for r.buf = r.buf[:0]; len(r.buf) < int(length); {
 		if len(r.buf) == cap(r.buf) {
 			grown := make([]byte, len(r.buf), min(int(length), max(growth*cap(r.buf), least)))
@@ -77,13 +78,13 @@ func (r *reader) next() ([]byte, error) {
 	return r.buf, nil
 }
 
-// growth is how many times as many bytes as have come the buffer has room for: little of a great message is copied.
+// growth is the factor by which the buffer grows: little of a large message is copied.
 const growth = 16
 
-// least is the least buffer, in bytes.
+// least is the smallest buffer, in bytes.
 const least = 64 << 10
 
-// part reads bytes until there are n.
+// part reads until there are n bytes.
 func (r *reader) part(n int) error {
 	if r.stalled != nil {
 		defer r.stalled().Stop()
@@ -94,14 +95,14 @@ func (r *reader) part(n int) error {
 	return err
 }
 
-// release gives the memory of a great message back.
+// release frees the memory of a large message.
 func (r *reader) release() {
 	if cap(r.buf) > keep {
 		r.buf = nil
 	}
 }
 
-// half is the error of a message that ends early.
+// half converts the error of a truncated message.
 func half(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errHalf

@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// Metadata is a header of the requests to a server.
+// Metadata is a header of requests.
 type Metadata struct {
 	// Key is its name in lower case, such as "x-consul-token" or "authorization".
 	Key string
-	// Value is what it says. If it is empty, and there is no File and no Read, the header is not sent.
+	// Value is its value. If it is empty, and there is no File and no Read, the header is not sent.
 	Value string
-	// File is a file with the rest of the value. It is read for each stream; spaces around its text do not count. Value
-	// is before it: "Bearer ".
+	// File is a file with the rest of the value, read for each stream and trimmed. It follows Value, such as "Bearer
+	// ".
 	File string
-	// Read is instead of a file: it returns the rest of the value for a stream. It may block shortly.
+	// Read returns the rest of the value instead of a file. It may block briefly.
 	Read func() (string, error)
 }
 
-// maxToken is the greatest file of a token in bytes.
+// maxToken limits the file of a token, in bytes.
 const maxToken = 64 << 10
 
-// errEmptyToken is the error of a token's file without a token.
-var errEmptyToken = errors.New("the file is empty: it is to have a token")
+// errEmptyToken reports an empty token file.
+var errEmptyToken = errors.New("the file is empty: write the token into it")
 
-// Check reports a header that cannot be sent: the protocol has it for itself.
+// Check reports a header that cannot be sent because the protocol reserves it.
 func (m *Metadata) Check() error {
 	key := strings.ToLower(m.Key)
 	switch {
@@ -38,22 +38,22 @@ func (m *Metadata) Check() error {
 		key == "content-type", key == "te", key == "user-agent", key == "host", key == "connection", key == "trailer",
 		key == "content-length", key == "transfer-encoding", key == "upgrade", key == "accept-encoding",
 		key == "keep-alive", key == "proxy-connection":
-		return fmt.Errorf("metadata %q: gRPC uses this key itself: leave it out", m.Key)
+		return fmt.Errorf("metadata %q: the key is reserved for gRPC: leave it out", m.Key)
 	case strings.HasSuffix(key, "-bin"):
 		return fmt.Errorf("metadata %q: binary values are not supported", m.Key)
 	}
 	for _, r := range key {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.' {
-			return fmt.Errorf("metadata %q: a key has a-z, 0-9, '-', '_' and '.'", m.Key)
+			return fmt.Errorf("metadata %q: use a-z, 0-9, '-', '_' and '.' only", m.Key)
 		}
 	}
 	if !printable(m.Value) {
-		return fmt.Errorf("metadata %q: its value has characters that are not printable ASCII", m.Key)
+		return fmt.Errorf("metadata %q: the value must be printable ASCII", m.Key)
 	}
 	return nil
 }
 
-// add adds the metadata to a header. An error names no value: it may be a secret.
+// add adds the metadata to a header. Errors contain no values, which may be secret.
 func add(all []Metadata, to http.Header) error {
 	for i := range all {
 		m := &all[i]
@@ -79,7 +79,7 @@ func add(all []Metadata, to http.Header) error {
 	return nil
 }
 
-// ReadToken is the text of a file with a token, without the spaces around it.
+// ReadToken returns the trimmed content of a token file.
 func ReadToken(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -92,11 +92,11 @@ func ReadToken(path string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(text) > maxToken:
-		return "", fmt.Errorf("%s: a token has at most %d bytes", path, maxToken)
+		return "", fmt.Errorf("%s: a token is limited to %d bytes", path, maxToken)
 	case token == "":
 		return "", fmt.Errorf("%s: %w", path, errEmptyToken)
 	case !printable(token):
-		return "", fmt.Errorf("%s: the token has characters that are not printable ASCII", path)
+		return "", fmt.Errorf("%s: the token must be printable ASCII", path)
 	}
 	return token, nil
 }

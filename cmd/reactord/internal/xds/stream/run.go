@@ -8,56 +8,56 @@ import (
 	"time"
 )
 
-// Config is what Run needs. What is zero has its default, except where it says otherwise.
+// Config configures Run. Zero fields have defaults, unless noted otherwise.
 type Config struct {
-	// Servers are the servers, at least one. The first one is tried first.
+	// Servers lists the servers, at least one, in the order in which to try them.
 	Servers []Server
 	// Method is the path of requests, "/package.Service/Method". It must be set.
 	Method string
-	// UserAgent is what servers are told of this program. Default: "reactord".
+	// UserAgent identifies this program to servers. Default: "reactord".
 	UserAgent string
-	// Backoff is how long to wait between streams. Default: 1 s, growing up to 120 s.
+	// Backoff is the delay between streams. Default: 1 s, growing up to 120 s.
 	Backoff Backoff
-	// ConnectTimeout is how long connecting may take, with the look-up of a name, the handshake of TLS and the first byte
-	// of HTTP/2. Default: 10 s.
+	// ConnectTimeout limits connecting, including name resolution, the TLS handshake and the first byte of HTTP/2.
+	// Default: 10 s.
 	ConnectTimeout time.Duration
-	// PingInterval is how long a connection may be without a sign of life before the server is asked for one, and
-	// PingTimeout is how long its answer may take. A server that closes a connection since it was asked too often by
-	// pings is asked by requests from then on, which servers do not count. In the same time, 1 MiB of a message that has
-	// begun must come, or the rest of it. Defaults: 30 s, 15 s.
+	// PingInterval is how long a connection may be silent before the server is pinged, and PingTimeout limits the
+	// answer. A server that closes a connection because of too many pings is probed by requests instead, which
+	// servers do not count. In the sum of both, 1 MiB of a message that has begun must arrive, or the rest of it.
+	// Defaults: 30 s, 15 s.
 	PingInterval, PingTimeout time.Duration
-	// MaxMessage is the greatest message to receive, in bytes. It bounds what a server can make this process allocate.
-	// Default: 64 MiB, which is 200 times what 10000 endpoints take that have an address and a weight (273 kB).
+	// MaxMessage is the largest message to receive, in bytes. It limits what a server can make this process allocate.
+	// Default: 64 MiB, which is 200 times the size of 10000 endpoints with an address and a weight (273 kB).
 	MaxMessage int
-	// Random is uniform in [0, 1). Default: that of math/rand/v2.
+	// Random returns a uniform number in [0, 1). Default: that of math/rand/v2.
 	Random func() float64
-	// Report is told of each change of the state, by the goroutine of Run; nil: no need.
+	// Report is called on each change of the state, by the goroutine of Run. It may be nil.
 	Report func(State)
 }
 
-// Phase is what Run does.
+// Phase is the current activity of Run.
 type Phase uint8
 
-// The phases.
+// Phases of Run.
 const (
 	// Connecting to a server.
 	Connecting Phase = iota
-	// Connected to it: the stream is open. The server may have said nothing yet.
+	// Connected: the stream is open. The server may be silent so far.
 	Connected
 	// Waiting before the next server is tried.
 	Waiting
 )
 
-// String is a word for people.
+// String returns the name of the phase.
 func (p Phase) String() string { return [...]string{"connecting", "connected", "waiting"}[p] }
 
-// State is what Run does.
+// State is the current activity of Run with its details.
 type State struct {
 	Phase  Phase
-	Server string // that of the attempt; when Waiting: that of the last one
-	// Err is why the last stream has ended or could not be opened, when Waiting.
+	Server string // of the attempt; while Waiting, of the last one
+	// Err is why the last stream ended or could not be opened, while Waiting.
 	Err error
-	// Wait is how long Run waits, when Waiting.
+	// Wait is the delay, while Waiting.
 	Wait time.Duration
 }
 
@@ -87,13 +87,13 @@ func (c Config) withDefaults() *Config {
 	return &c
 }
 
-// Run keeps a stream open until ctx is done, and returns then. For each stream it calls session, by its own goroutine;
-// when session returns, for example with an error of Recv, the stream ends. session must return when Recv or Send
-// fails, which they do when ctx is done.
+// Run keeps a stream open until ctx is done. For each stream it calls session on its own goroutine; when session
+// returns, for example with an error of Recv, the stream ends. session must return when Recv or Send fails, which
+// they do when ctx is done.
 func Run(ctx context.Context, conf Config, session func(*Stream) error) {
 	c := conf.withDefaults()
 	t := turns{Backoff: c.Backoff, servers: len(c.Servers), random: c.Random}
-	calm := make([]bool, len(c.Servers)) // they do not want pings
+	calm := make([]bool, len(c.Servers)) // servers that object to pings
 	for ctx.Err() == nil {
 		at := t.server
 		server := &c.Servers[at]
@@ -104,7 +104,7 @@ func Run(ctx context.Context, conf Config, session func(*Stream) error) {
 		}
 		if tooManyPings(err) {
 			calm[at] = true
-			err = fmt.Errorf("%w; requests ask for signs of life from now on, and not pings", err)
+			err = fmt.Errorf("%w; probing by requests instead of pings from now on", err)
 		}
 		of, _ := errors.AsType[*Error](err)
 		wait := t.ended(received, of != nil && of.Code == ResourceExhausted)
@@ -113,7 +113,7 @@ func Run(ctx context.Context, conf Config, session func(*Stream) error) {
 	}
 }
 
-// attempt has one stream with a server.
+// attempt runs one stream with a server.
 func attempt(ctx context.Context, c *Config, server *Server, calm bool, session func(*Stream) error) (received bool,
 	err error,
 ) {

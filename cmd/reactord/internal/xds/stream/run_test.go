@@ -136,7 +136,7 @@ func TestTrickle(t *testing.T) {
 	})
 	c := config(server.at())
 	c.PingInterval, c.PingTimeout = 30*time.Millisecond, 20*time.Millisecond
-	if err := failure(t, c, nil); !strings.Contains(err.Error(), "less than 1024 KiB of it came within 50ms") {
+	if err := failure(t, c, nil); !strings.Contains(err.Error(), "less than 1024 KiB received within 50ms") {
 		t.Error(err)
 	}
 }
@@ -227,7 +227,7 @@ func TestTooManyPings(t *testing.T) {
 		return err
 	})
 	if len(failed) < 3 || !tooManyPings(errors.New(failed[0])) ||
-		!strings.Contains(failed[0], "requests ask for signs of life from now on") {
+		!strings.Contains(failed[0], "probing by requests instead of pings") {
 		t.Fatalf("failed with %q", failed)
 	}
 	for _, text := range failed[1:] {

@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Code is a status code of gRPC.
+// Code is a gRPC status code.
 type Code uint32
 
-// The status codes that have a meaning here. The others have only names.
+// Status codes with a meaning here. The others have only names.
 const (
 	OK                Code = 0
 	Canceled          Code = 1
@@ -38,7 +38,7 @@ var codes = [...]string{
 	"DataLoss", "Unauthenticated",
 }
 
-// String is the name of the code as servers write it.
+// String returns the name of the code as servers write it.
 func (c Code) String() string {
 	if int(c) < len(codes) {
 		return codes[c]
@@ -46,31 +46,31 @@ func (c Code) String() string {
 	return "code " + strconv.FormatUint(uint64(c), 10)
 }
 
-// Error is how a server has ended a stream, also if it has done so without a fault ([OK]).
+// Error is a server's end of a stream, even one without a fault ([OK]).
 type Error struct {
 	Code    Code
 	Message string // from the server, bounded, without control characters; may be empty
 }
 
-// Error is a text for people.
+// Error describes the end for people.
 func (e *Error) Error() string {
-	text := "the server has ended the stream: " + e.Code.String()
+	text := "the server closed the stream: " + e.Code.String()
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
 	return text
 }
 
-// maxText is how much of a server's text is kept, in bytes.
+// maxText limits how much of a server's text is kept, in bytes.
 const maxText = 1024
 
-// errNoStatus is the error of a stream that ends without a status: something in between has ended it.
-var errNoStatus = errors.New("the stream has ended without a status of gRPC")
+// errNoStatus reports a stream that ends without a status, closed by something in between.
+var errNoStatus = errors.New("the stream ended without a gRPC status")
 
-// errHalf is the error of a message that ends early.
-var errHalf = errors.New("the stream has ended within a message")
+// errHalf reports a truncated message.
+var errHalf = errors.New("the stream ended within a message")
 
-// ended is the error that the trailers of a stream say.
+// ended returns the error in the trailers of a stream.
 func ended(trailers http.Header) error {
 	text := trailers.Get("Grpc-Status")
 	if text == "" {
@@ -78,12 +78,12 @@ func ended(trailers http.Header) error {
 	}
 	code, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return fmt.Errorf("the stream has ended with a status that is no number: %s", clean(text))
+		return fmt.Errorf("the stream ended with an invalid status: %s", clean(text))
 	}
 	return &Error{Code: Code(code), Message: clean(unescape(trailers.Get("Grpc-Message")))}
 }
 
-// answered checks the header of a response. nil: messages follow.
+// answered checks the header of a response. It returns nil if messages follow.
 func answered(r *http.Response) error {
 	kind := r.Header.Get("Content-Type")
 	grpc := kind == "application/grpc" || strings.HasPrefix(kind, "application/grpc+") ||
@@ -99,7 +99,7 @@ func answered(r *http.Response) error {
 	case r.StatusCode == http.StatusOK:
 		return fmt.Errorf("the server does not speak gRPC: its answer is %q", clip(kind))
 	}
-	e := &Error{Code: codeOf(r.StatusCode), Message: "it answers with the status " + clip(r.Status) + " of HTTP"}
+	e := &Error{Code: codeOf(r.StatusCode), Message: "HTTP status " + clip(r.Status)}
 	body, _ := io.ReadAll(io.LimitReader(r.Body, maxText))
 	if text := clean(string(body)); text != "" {
 		e.Message += ": " + text
@@ -107,7 +107,7 @@ func answered(r *http.Response) error {
 	return e
 }
 
-// codeOf is the code for a status of HTTP, as gRPC's document "HTTP to gRPC Status Code Mapping" has it.
+// codeOf maps an HTTP status, as gRPC's document "HTTP to gRPC Status Code Mapping" does.
 func codeOf(status int) Code {
 	switch status {
 	case http.StatusBadRequest:
@@ -124,7 +124,7 @@ func codeOf(status int) Code {
 	return Unknown
 }
 
-// unescape decodes the percent-encoding of a message. What is no encoding stays as it is.
+// unescape decodes the percent-encoding of a message. Invalid escapes stay as they are.
 func unescape(text string) string {
 	if !strings.Contains(text, "%") {
 		return text
@@ -143,7 +143,7 @@ func unescape(text string) string {
 	return out.String()
 }
 
-// clean is a server's text in one line, bounded, of characters that can be printed.
+// clean returns a server's text as one line of printable characters, limited in length.
 func clean(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "�")), " ")
 	return clip(strings.Map(func(r rune) rune {
@@ -154,7 +154,7 @@ func clean(text string) string {
 	}, text))
 }
 
-// clip bounds a text.
+// clip limits a text.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -166,23 +166,23 @@ func clip(text string) string {
 	return text[:at] + "…"
 }
 
-// tooManyPings reports whether a server has closed the connection because it was asked for signs of life too often.
-// The error's type is not exported.
+// tooManyPings reports whether a server closed the connection because of too many pings. The type of the error is not
+// exported.
 func tooManyPings(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "ENHANCE_YOUR_CALM")
 }
 
-// explain is an error of the connection in words for people.
+// explain rephrases an error of the connection for people.
 func explain(err error, ping time.Duration) error {
 	switch text := err.Error(); {
 	case errors.Is(err, errHalf):
 		return err
 	case strings.Contains(text, "http2: client connection lost"):
-		return fmt.Errorf("the connection is lost: no answer to a ping within %v", ping)
+		return fmt.Errorf("connection lost: no answer to a ping within %v", ping)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(text, "could not be established"):
-		return fmt.Errorf("the server has closed the connection: %w", io.ErrUnexpectedEOF)
+		return fmt.Errorf("the server closed the connection: %w", io.ErrUnexpectedEOF)
 	case strings.Contains(text, "GOAWAY"):
-		return fmt.Errorf("the server has closed the connection (%s)", clean(text))
+		return fmt.Errorf("the server closed the connection (%s)", clean(text))
 	}
 	return err
 }

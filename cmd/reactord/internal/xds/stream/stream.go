@@ -25,29 +25,28 @@ type Stream struct {
 	conn   *http.ClientConn
 
 	out  *io.PipeWriter
-	sent []byte // the last message; its memory is used again
+	sent []byte // buffer of the last message, reused
 
-	answer   chan answer // has the one answer
+	answer   chan answer // receives the one answer
 	received atomic.Uint64
 	over     chan struct{} // closed by the first Recv that fails
 
-	receiving sync.Mutex   // guards the following; a Recv holds it
-	in        reader       // from is nil: there was no answer yet
-	trailers  *http.Header // those of the response, which are there when its body has ended
-	end       error        // of the first Recv that has failed
+	receiving sync.Mutex   // guards the fields below; held by Recv
+	in        reader       // its from is nil before the answer
+	trailers  *http.Header // of the response, valid once its body has ended
+	end       error        // of the first Recv that failed
 }
 
-// answer is what RoundTrip returns: when the server has sent headers, which it need not do before its first message.
+// answer is the result of RoundTrip, once the server has sent headers, which may be as late as its first message.
 type answer struct {
 	response *http.Response
 	err      error
 }
 
-// errStreamEnded is the cause if a stream is closed by this side.
-var errStreamEnded = errors.New("the stream was closed")
+// errStreamEnded is the cause when this side closes a stream.
+var errStreamEnded = errors.New("stream closed")
 
-// open connects to a server, and sends the header of a request. ctx is that of the stream. calm: the server does not
-// want pings.
+// open connects to a server, and sends the header of a request. ctx is that of the stream. calm disables pings.
 func open(ctx context.Context, c *Config, server *Server, calm bool) (*Stream, error) {
 	header := http.Header{
 		"Content-Type": {"application/grpc"},
@@ -67,16 +66,16 @@ func open(ctx context.Context, c *Config, server *Server, calm bool) (*Stream, e
 		}
 		return nil, err
 	}
-	conn, err := transport(over, c, calm).NewClientConn(dialing, "http", "server:0") // which is there already
+	conn, err := transport(over, c, calm).NewClientConn(dialing, "http", "server:0") // already connected
 	if err != nil {
 		over.Close()
 		return nil, over.explain(err)
 	}
 	select {
-	case <-over.first: // HTTP/2 begins with the settings of the server
-	case <-dialing.Done(): // the kernel of a server that hangs accepts connections
+	case <-over.first: // HTTP/2 begins with the server's settings
+	case <-dialing.Done(): // the kernel accepts connections for a server that hangs
 		_ = conn.Close()
-		return nil, fmt.Errorf("the server has accepted the connection, and sends nothing: %w", context.Cause(dialing))
+		return nil, fmt.Errorf("the server accepted the connection but sends nothing: %w", context.Cause(dialing))
 	}
 	s := &Stream{server: server, conf: c, wire: over, conn: conn, answer: make(chan answer, 1), over: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -87,7 +86,7 @@ func open(ctx context.Context, c *Config, server *Server, calm bool) (*Stream, e
 		Method: http.MethodPost, Header: header, Body: in, ContentLength: -1, Host: server.authority(),
 		URL: &url.URL{Scheme: server.scheme(), Host: server.authority(), Path: c.Method},
 	}).WithContext(s.ctx)
-	// HTTP/2 does not notice that the context is done while it waits for the next message to send.
+	// HTTP/2 does not notice a done context while it waits for the next message to send.
 	context.AfterFunc(s.ctx, func() {
 		_ = out.CloseWithError(context.Cause(s.ctx))
 		_ = conn.Close()
@@ -95,7 +94,7 @@ func open(ctx context.Context, c *Config, server *Server, calm bool) (*Stream, e
 	go func() {
 		response, err := conn.RoundTrip(request)
 		if err != nil {
-			in.Close() // HTTP/2 does so, unless it has refused the request
+			in.Close() // HTTP/2 does so, unless it rejected the request
 		}
 		s.answer <- answer{response, err}
 	}()
@@ -105,18 +104,18 @@ func open(ctx context.Context, c *Config, server *Server, calm bool) (*Stream, e
 	return s, nil
 }
 
-// Heard is when something was received of the server last, if only a sign of life. It may be called from any goroutine.
+// Heard returns when anything, even a sign of life, was last received. It may be called from any goroutine.
 func (s *Stream) Heard() time.Time { return time.Now().Add(-s.wire.silent()) }
 
-// stalled returns the timer that ends the stream if a part of a message takes too long.
+// stalled returns a timer that ends the stream if a part of a message takes too long.
 func (s *Stream) stalled() *time.Timer {
 	patience := s.conf.PingInterval + s.conf.PingTimeout
 	return time.AfterFunc(patience, func() {
-		s.cancel(fmt.Errorf("a message has begun, and less than %d KiB of it came within %v", chunk>>10, patience))
+		s.cancel(fmt.Errorf("message stalled: less than %d KiB received within %v", chunk>>10, patience))
 	})
 }
 
-// probe asks for a sign of life by requests while the server sends nothing: what it answers does not matter.
+// probe sends requests as signs of life while the server is silent; the answers do not matter.
 func (s *Stream) probe() {
 	c := s.conf
 	for s.ctx.Err() == nil {
@@ -137,7 +136,7 @@ func (s *Stream) probe() {
 		}
 		end()
 		if s.wire.silent() >= c.PingInterval {
-			s.cancel(fmt.Errorf("the connection is lost: no answer to a request within %v", c.PingTimeout))
+			s.cancel(fmt.Errorf("connection lost: no answer to a request within %v", c.PingTimeout))
 		}
 	}
 }
@@ -145,20 +144,21 @@ func (s *Stream) probe() {
 // empty is an empty message with its prefix.
 const empty = "\x00\x00\x00\x00\x00"
 
-// Server names the server for people.
+// Server returns the name of the server for people.
 func (s *Stream) Server() string { return s.server.String() }
 
-// Context is done when the stream was closed: its function has returned, or Run's context is done.
+// Context returns a context that is done when the stream is closed: its function has returned, or Run's context is
+// done.
 func (s *Stream) Context() context.Context { return s.ctx }
 
-// Received is how many messages were received. It may be called from any goroutine.
+// Received returns the number of messages received. It may be called from any goroutine.
 func (s *Stream) Received() uint64 { return s.received.Load() }
 
-// errSend is the error of a stream that cannot be sent to any more.
-var errSend = errors.New("the stream has ended")
+// errSend reports a stream that can no longer be sent to.
+var errSend = errors.New("stream ended")
 
-// Send sends a message. It waits while the server does not read. m may be changed when it returns. After an error the
-// stream is of no use. The error of Recv says why; a session may return either: Run reports that of Recv.
+// Send sends a message. It waits while the server does not read. m may be modified once it returns. After an error
+// the stream is useless. The error of Recv says why; a session may return either, since Run reports that of Recv.
 func (s *Stream) Send(m proto.Message) error {
 	sent, err := appendMessage(s.sent[:0], m)
 	if err != nil {
@@ -173,9 +173,9 @@ func (s *Stream) Send(m proto.Message) error {
 	return nil
 }
 
-// Recv waits for a message and decodes it into m, whose content before does not matter. If the server has ended the
-// stream the error is an [*Error], also if it did so without a fault. After an error, such as of a message that cannot
-// be decoded, each call returns the same one.
+// Recv waits for a message and decodes it into m, replacing its content. When the server ends the stream, even
+// without a fault, the error is an [*Error]. After an error, such as of a message that cannot be decoded, each call
+// returns the same one.
 func (s *Stream) Recv(m proto.Message) error {
 	s.receiving.Lock()
 	defer s.receiving.Unlock()
@@ -190,7 +190,7 @@ func (s *Stream) Recv(m proto.Message) error {
 	return err
 }
 
-// receive receives a message. nil: into nothing.
+// receive receives a message, and discards it if m is nil.
 func (s *Stream) receive(m proto.Message) error {
 	if s.in.from == nil {
 		if err := s.begin(); err != nil {
@@ -210,7 +210,7 @@ func (s *Stream) receive(m proto.Message) error {
 	err = proto.Unmarshal(data, m)
 	s.in.release()
 	if err != nil {
-		return fmt.Errorf("a message cannot be decoded: %w", err)
+		return fmt.Errorf("cannot decode message: %w", err)
 	}
 	s.received.Add(1)
 	return nil
@@ -234,11 +234,11 @@ func (s *Stream) begin() error {
 	return nil
 }
 
-// grace is how long the reason may take to arrive after a Send has failed.
+// grace is how long to wait for the reason after a Send has failed.
 const grace = time.Second
 
-// reason is why a stream has ended that could not be sent to: what Recv says. The session has returned, but its Recv
-// may still be running.
+// reason returns why sending to a stream failed: what Recv returns. The session has returned, but its Recv may still
+// be running.
 func (s *Stream) reason() error {
 	defer time.AfterFunc(grace, func() { s.cancel(errSend) }).Stop()
 	if s.receiving.TryLock() {
@@ -256,7 +256,7 @@ func (s *Stream) reason() error {
 	}
 }
 
-// explain is the error of a stream: why it was closed, if it was, else what has happened to it.
+// explain returns why the stream was closed, or else a description of err.
 func (s *Stream) explain(err error) error {
 	if cause := context.Cause(s.ctx); cause != nil {
 		return cause
@@ -264,7 +264,7 @@ func (s *Stream) explain(err error) error {
 	return s.wire.explain(explain(err, s.conf.PingTimeout))
 }
 
-// Close ends the stream, and Send and Recv that wait. Run does so when its session has returned.
+// Close ends the stream, with pending calls of Send and Recv. Run does so when its session returns.
 func (s *Stream) Close() {
 	s.cancel(errStreamEnded)
 	_ = s.out.CloseWithError(errStreamEnded)

@@ -251,21 +251,21 @@ func TestBadAnswers(t *testing.T) {
 	for name, c := range map[string]test{
 		"half a length":   {sends(message[:3]), "within a message"},
 		"half a message":  {sends(message[:9]), "within a message"},
-		"giant length":    {sends([]byte{0, 255, 255, 255, 255, 1}), "has 4294967295 bytes, and the limit is 1000"},
-		"above the limit": {sends([]byte{0, 0, 0, 3, 233, 1}), "has 1001 bytes"},
+		"giant length":    {sends([]byte{0, 255, 255, 255, 255, 1}), "message of 4294967295 bytes exceeds the limit of 1000"},
+		"above the limit": {sends([]byte{0, 0, 0, 3, 233, 1}), "message of 1001 bytes exceeds the limit of 1000"},
 		"compressed":      {sends([]byte{1, 0, 0, 0, 0}), "compressed"},
 		"not gRPC":        {sends([]byte("HTTP/1.1 200")), "not gRPC"},
-		"not protobuf":    {sends([]byte{0, 0, 0, 0, 1, 0xff}), "cannot be decoded"},
-		"no status":       {func(c *call) { c.header() }, "without a status"},
+		"not protobuf":    {sends([]byte{0, 0, 0, 0, 1, 0xff}), "cannot decode message"},
+		"no status":       {func(c *call) { c.header() }, "the stream ended without a gRPC status"},
 		"strange status": {func(c *call) {
 			c.header()
 			c.status("fine", "")
-		}, `no number: fine`},
+		}, "the stream ended with an invalid status: fine"},
 		"another kind":  {answers(200, "text/html", "<p>"), `does not speak gRPC: its answer is "text/html"`},
-		"no such page":  {answers(404, "text/plain", "no such\npage"), "the status 404 Not Found of HTTP: no such page"},
-		"overloaded":    {answers(503, "text/html", ""), "Unavailable: it answers with the status 503"},
+		"no such page":  {answers(404, "text/plain", "no such\npage"), "HTTP status 404 Not Found: no such page"},
+		"overloaded":    {answers(503, "text/html", ""), "Unavailable: HTTP status 503"},
 		"unauthorized":  {answers(401, "text/html", ""), "Unauthenticated"},
-		"a long answer": {answers(500, "text/html", strings.Repeat("x", 10*maxText)), "Unknown: it answers"},
+		"a long answer": {answers(500, "text/html", strings.Repeat("x", 10*maxText)), "Unknown: HTTP status 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conf := config(serve(t, nil, c.serve).at())

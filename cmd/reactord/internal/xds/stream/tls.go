@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// PEM is a text of certificates or of a key: a file, or the text itself.
+// PEM is PEM text of certificates or a key: in a file, or inline.
 type PEM struct {
 	File string
-	Text []byte // instead of a file
+	Text []byte // inline, instead of a file
 }
 
-// maxPEM is the greatest file of certificates in bytes.
+// maxPEM limits a file of certificates, in bytes.
 const maxPEM = 4 << 20
 
-// IsZero reports whether there is none.
+// IsZero reports whether p is unset.
 func (p PEM) IsZero() bool { return p.File == "" && len(p.Text) == 0 }
 
 func (p PEM) read() ([]byte, error) {
@@ -35,7 +35,7 @@ func (p PEM) read() ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxPEM+1))
 	if err == nil && len(text) > maxPEM {
-		err = fmt.Errorf("%s: it has more than %d bytes", p.File, maxPEM)
+		err = fmt.Errorf("%s: larger than %d bytes", p.File, maxPEM)
 	}
 	return text, err
 }
@@ -48,19 +48,17 @@ func (p PEM) place() string {
 	return p.File
 }
 
-// TLS is settings of TLS that are read anew for each stream. [TLS.Config] is what [Server] wants of them.
+// TLS holds TLS settings whose files are read again for each stream. [TLS.Config] fits [Server].
 type TLS struct {
-	// CA is the authorities. Zero: the system's.
+	// CA has the trusted authorities. Zero means the system's.
 	CA PEM
-	// Cert and Key are the certificate chain of this side and its key, if servers ask for one.
+	// Cert and Key are the client certificate chain and its key, for servers that request one.
 	Cert, Key PEM
-	// ServerName is the name that is asked for, and that the server's certificate must have. Empty: the host of the
-	// address.
+	// ServerName is the name to request and to verify. Empty means the host of the address.
 	ServerName string
-	// Names are what the server's certificate may be for: it must have a name that matches one of them. They count
-	// instead of ServerName.
+	// Names replaces ServerName in the verification: the server's certificate must match one of them.
 	Names []Name
-	// AnyName accepts each name, if there are no Names: the certificate must be of the authorities, and that is all.
+	// AnyName accepts any name if there are no Names: only the authority is verified.
 	AnyName bool
 	// Insecure accepts every certificate.
 	Insecure bool
@@ -73,14 +71,14 @@ type Name struct {
 	Kind   Kind
 	How    How
 	Text   string
-	Fold   bool           // upper and lower case are the same; not for Regexp
-	Regexp *regexp.Regexp // for Regexp, of [FullRegexp]
+	Fold   bool           // ignore case; not for Regexp
+	Regexp *regexp.Regexp // for Regexp, from [FullRegexp]
 }
 
 // Kind is a kind of names of certificates.
 type Kind uint8
 
-// The kinds.
+// Kinds of names.
 const (
 	AnyKind Kind = iota
 	DNS
@@ -92,7 +90,7 @@ const (
 // How is how a [Name] matches.
 type How uint8
 
-// The ways.
+// Ways to match.
 const (
 	Exact How = iota
 	Prefix
@@ -101,15 +99,15 @@ const (
 	Regexp
 )
 
-// FullRegexp compiles an expression that must match the whole of a name.
+// FullRegexp compiles an expression that must match a whole name.
 func FullRegexp(text string) (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(text); err != nil { // else parentheses that are not balanced would pass
+	if _, err := regexp.Compile(text); err != nil { // or unbalanced parentheses would pass
 		return nil, err
 	}
 	return regexp.Compile(`\A(?:` + text + `)\z`)
 }
 
-// Config reads the files.
+// Config reads the files, and returns the configuration.
 func (t *TLS) Config() (*tls.Config, error) {
 	c := &tls.Config{ServerName: t.ServerName, MinVersion: max(t.MinVersion, tls.VersionTLS12), MaxVersion: t.MaxVersion}
 	if !t.CA.IsZero() {
@@ -131,9 +129,9 @@ func (t *TLS) Config() (*tls.Config, error) {
 	}
 	switch {
 	case t.Insecure:
-		c.InsecureSkipVerify = true //nolint:gosec // as the operator wants
+		c.InsecureSkipVerify = true //nolint:gosec // as configured
 	case t.AnyName || len(t.Names) > 0:
-		c.InsecureSkipVerify = true //nolint:gosec // VerifyConnection does what is wanted instead
+		c.InsecureSkipVerify = true //nolint:gosec // verified by VerifyConnection
 		roots, names := c.RootCAs, t.Names
 		c.VerifyConnection = func(s tls.ConnectionState) error { return verify(&s, roots, names) }
 	}
@@ -154,7 +152,7 @@ func (t *TLS) pair() (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// verify verifies a chain, and that the certificate has one of the names, if there are any.
+// verify verifies the chain, and the names if there are any.
 func verify(s *tls.ConnectionState, roots *x509.CertPool, names []Name) error {
 	if len(s.PeerCertificates) == 0 {
 		return errors.New("the server has no certificate")
@@ -170,10 +168,10 @@ func verify(s *tls.ConnectionState, roots *x509.CertPool, names []Name) error {
 	if len(names) == 0 || slices.ContainsFunc(names, func(n Name) bool { return n.of(leaf) }) {
 		return nil
 	}
-	return fmt.Errorf("the server's certificate has none of the wanted names: it is for %s", clean(namesOf(leaf)))
+	return fmt.Errorf("the server's certificate matches none of the expected names: it is for %s", clean(namesOf(leaf)))
 }
 
-// of reports whether a certificate has such a name.
+// of reports whether a certificate has a matching name.
 func (n *Name) of(c *x509.Certificate) bool {
 	every := n.Kind == AnyKind
 	if (every || n.Kind == DNS) && slices.ContainsFunc(c.DNSNames, n.matchesDNS) ||
@@ -197,7 +195,7 @@ func (n *Name) of(c *x509.Certificate) bool {
 	return false
 }
 
-// matchesDNS also has a wildcard of the certificate match an exact name, which has no upper and lower case.
+// matchesDNS also lets a wildcard of the certificate match an exact name, ignoring case.
 func (n *Name) matchesDNS(name string) bool {
 	if n.How != Exact {
 		return n.matches(name)
@@ -228,7 +226,7 @@ func (n *Name) matches(name string) bool {
 	return name == text
 }
 
-// namesOf is the names of a certificate for people.
+// namesOf lists the names of a certificate for people.
 func namesOf(c *x509.Certificate) string {
 	all := slices.Concat(c.DNSNames, c.EmailAddresses)
 	for _, u := range c.URIs {

@@ -81,7 +81,7 @@ func TestTLS(t *testing.T) {
 		"insecure":            {foreign, TLS{Insecure: true}, ""},
 		"expired":             {old, TLS{CA: trust}, "expired"},
 		"expired, any name":   {old, TLS{CA: trust, AnyName: true}, "expired"},
-		"no own certificate":  {mutual, TLS{CA: trust}, "has refused TLS: tls: certificate required"},
+		"no own certificate":  {mutual, TLS{CA: trust}, "the server rejected TLS: tls: certificate required"},
 		"a foreign one":       {mutual, TLS{CA: trust, Cert: PEM{File: ca.Issue("bad", certstest.Key(t), time.Hour)}}, ""},
 		"mutual":              {mutual, TLS{CA: trust, Cert: own, Key: own}, ""},
 		"key with the chain":  {mutual, TLS{CA: trust, Cert: own}, ""},
@@ -94,7 +94,7 @@ func TestTLS(t *testing.T) {
 			at := c.at
 			at.TLS = c.tls.Config
 			if name == "a foreign one" {
-				c.fail = "has refused TLS: tls:"
+				c.fail = "the server rejected TLS: tls: unknown certificate authority"
 			}
 			if c.fail == "" {
 				works(t, at)
@@ -207,13 +207,13 @@ func TestBadTokens(t *testing.T) {
 	}{
 		"missing":  {Metadata{Key: "a", File: filepath.Join(dir, "none")}, "no such file"},
 		"empty":    {Metadata{Key: "a", File: file("empty", " \n")}, "the file is empty"},
-		"binary":   {Metadata{Key: "a", File: file("binary", "secret\x00")}, "not printable ASCII"},
-		"long":     {Metadata{Key: "a", File: file("long", strings.Repeat("secret", maxToken))}, "at most 65536 bytes"},
-		"reserved": {Metadata{Key: "Grpc-Timeout", Value: "secret"}, "gRPC uses this key itself"},
-		"host":     {Metadata{Key: "host", Value: "secret"}, "gRPC uses this key itself"},
+		"binary":   {Metadata{Key: "a", File: file("binary", "secret\x00")}, `the token must be printable ASCII`},
+		"long":     {Metadata{Key: "a", File: file("long", strings.Repeat("secret", maxToken))}, "limited to 65536 bytes"},
+		"reserved": {Metadata{Key: "Grpc-Timeout", Value: "secret"}, "the key is reserved for gRPC: leave it out"},
+		"host":     {Metadata{Key: "host", Value: "secret"}, "the key is reserved for gRPC: leave it out"},
 		"none":     {Metadata{Value: "secret"}, "without a key"},
-		"spaces":   {Metadata{Key: "a b", Value: "secret"}, "a key has a-z"},
-		"lines":    {Metadata{Key: "a", Value: "secret\r\nb: c"}, "not printable ASCII"},
+		"spaces":   {Metadata{Key: "a b", Value: "secret"}, `metadata "a b": use a-z, 0-9, '-', '_' and '.' only`},
+		"lines":    {Metadata{Key: "a", Value: "secret\r\nb: c"}, `metadata "a": the value must be printable ASCII`},
 		"bytes":    {Metadata{Key: "a-bin", Value: "secret"}, "binary values"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,29 +2,29 @@ package stream
 
 import "time"
 
-// Backoff is how long to wait before a connection is tried again.
+// Backoff is the delay before a connection is tried again.
 type Backoff struct {
-	// Base is the longest wait after a stream that had a response, or after the first round of servers without one.
-	// Each further round doubles it.
+	// Base is the limit after a stream with a response, or after the first round of servers without one. Each further
+	// round doubles it.
 	Base time.Duration
-	// Max is the longest wait of all.
+	// Max is the largest limit.
 	Max time.Duration
 }
 
-// turns says whose turn it is, and how long to wait before. It is pure: its only input is what happens, and random.
+// turns decides which server is next, and after which delay. It is pure: it depends only on its calls and on random.
 type turns struct {
 	Backoff
 	servers int
 	random  func() float64 // in [0, 1)
 
-	server int // whose turn it is
-	tried  int // servers since the last response, in this round
-	rounds int // whole rounds without a response
+	server int // next server
+	tried  int // servers tried in this round, since the last response
+	rounds int // complete rounds without a response
 }
 
-// ended notes that the attempt with the server has ended. received: it has sent a response. elsewhere: it asks to try
-// another server, so that no wait is needed while there are others in the round. What it returns is the wait before the
-// next attempt: random, from nothing to the limit of the round.
+// ended records the end of an attempt, and returns the delay before the next one: random, up to the limit of the
+// round. received tells whether the server has sent a response, elsewhere whether it asked to try another server,
+// which needs no delay while others are left in the round.
 func (t *turns) ended(received, elsewhere bool) time.Duration {
 	if received {
 		t.tried, t.rounds = 0, 0
@@ -45,7 +45,7 @@ func (t *turns) ended(received, elsewhere bool) time.Duration {
 	return wait
 }
 
-// limit is the longest wait after as many rounds.
+// limit returns the largest delay in this round.
 func (t *turns) limit() time.Duration {
 	limit := t.Base
 	for range t.rounds {

@@ -18,7 +18,7 @@ func address(at string) *corepb.Address {
 	}}}
 }
 
-// Listener is a listener of TCP at IP:PORT whose connections go to a cluster.
+// Listener returns a TCP listener at IP:PORT that proxies to a cluster.
 func Listener(name, at, cluster string) proto.Message {
 	filter, err := anypb.New(&listenerpb.TcpProxy{
 		ClusterSpecifier: &listenerpb.TcpProxy_Cluster{Cluster: cluster},
@@ -34,7 +34,7 @@ func Listener(name, at, cluster string) proto.Message {
 	}
 }
 
-// Cluster is a cluster whose endpoints have its name.
+// Cluster returns a cluster whose endpoints have its name.
 func Cluster(name string) proto.Message {
 	return &clusterpb.Cluster{
 		Name:                 name,
@@ -45,7 +45,7 @@ func Cluster(name string) proto.Message {
 	}
 }
 
-// Endpoints are the servers of a cluster, IP:PORT each.
+// Endpoints returns the servers of a cluster, each as IP:PORT.
 func Endpoints(cluster string, servers ...string) proto.Message {
 	group := &clusterpb.LocalityLbEndpoints{}
 	for _, at := range servers {
@@ -56,7 +56,7 @@ func Endpoints(cluster string, servers ...string) proto.Message {
 	return &clusterpb.ClusterLoadAssignment{ClusterName: cluster, Endpoints: []*clusterpb.LocalityLbEndpoints{group}}
 }
 
-// Serve sets a listener at IP:PORT with its cluster, which has the same name, and its servers.
+// Serve sets a listener at IP:PORT with a cluster of the same name and its servers.
 func (s *Server) Serve(name, at string, servers ...string) {
 	s.Set(ads.Listener, map[string]proto.Message{name: Listener(name, at, name)})
 	s.Set(ads.Cluster, map[string]proto.Message{name: Cluster(name)})

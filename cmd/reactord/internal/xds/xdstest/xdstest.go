@@ -28,13 +28,13 @@ type Server struct {
 	mu        sync.Mutex
 	version   int
 	resources map[ads.Type]map[string]*discoverypb.Resource
-	changed   chan struct{} // closed and replaced with each change
+	changed   chan struct{} // closed and replaced on each change
 	nacks     []string
 	acks      int
 	node      string
 }
 
-// New starts a control plane that has nothing. It ends with the test.
+// New starts an empty control plane, which ends with the test.
 func New(t *testing.T) *Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,10 +57,10 @@ func (s *Server) serve(l net.Listener) {
 	go func() { _ = s.http.Serve(l) }()
 }
 
-// Kill ends all streams and the server.
+// Kill closes all streams and the server.
 func (s *Server) Kill() { _ = s.http.Close() }
 
-// Again starts it anew after Kill, at the same address.
+// Again restarts the server after Kill, at the same address.
 func (s *Server) Again(t *testing.T) {
 	t.Helper()
 	l, err := net.Listen("tcp", s.URL[len("http://"):])
@@ -70,7 +70,7 @@ func (s *Server) Again(t *testing.T) {
 	s.serve(l)
 }
 
-// Set sets resources, all in one push for each type. nil removes one.
+// Set sets resources in one push for each type. A nil resource is removed.
 func (s *Server) Set(kind ads.Type, all map[string]proto.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,18 +95,18 @@ func (s *Server) Set(kind ads.Type, all map[string]proto.Message) {
 	s.changed = make(chan struct{})
 }
 
-// Answers is how many ACKs came, the texts of the NACKs, and the id of the last node.
+// Answers returns the number of ACKs, the texts of the NACKs, and the last node id.
 func (s *Server) Answers() (acks int, nacks []string, node string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.acks, s.nacks, s.node
 }
 
-// client is what a stream has subscribed, and knows.
+// client is what a stream has subscribed to and received.
 type client struct {
 	everything bool
 	names      map[string]bool
-	known      map[string]string // versions; "": that it does not exist
+	known      map[string]string // versions; "" for one that does not exist
 }
 
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +153,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take takes a request.
+// take handles a request.
 func (s *Server) take(m *discoverypb.DeltaDiscoveryRequest, clients map[ads.Type]*client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Server) take(m *discoverypb.DeltaDiscoveryRequest, clients map[ads.Type
 	}
 }
 
-// answer is what a client does not know; nil: nothing.
+// answer returns what a client does not have yet, or nil.
 func (s *Server) answer(kind ads.Type, c *client) *discoverypb.DeltaDiscoveryResponse {
 	if c == nil {
 		return nil

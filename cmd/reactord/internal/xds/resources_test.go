@@ -20,7 +20,7 @@ import (
 
 var seed = flag.Uint64("xds.seed", 0, "the only seed to run; 0: random ones")
 
-// desk is a client without a stream: what is said to it is given to its book.
+// desk is a client without a stream: what is said to it is given to its resources.
 type desk struct {
 	*Client
 	t       *testing.T
@@ -31,7 +31,7 @@ type desk struct {
 
 func newDesk(t *testing.T, settings Settings) *desk {
 	d := &desk{t: t, refuse: map[string]error{}}
-	d.Client = New(Config{Settings: settings, Apply: d.apply, language: toys{}, random: func() float64 { return 0 }})
+	d.Client = New(Config{Settings: settings, Apply: d.apply, decoder: toys{}, random: func() float64 { return 0 }})
 	return d
 }
 
@@ -76,7 +76,7 @@ func (d *desk) hears(words ...word) {
 	defer d.mu.Unlock()
 	for len(words) > 0 {
 		for _, w := range words {
-			if w.kind < clusters && !slices.Contains(d.book.wanted(w.kind), w.name) {
+			if w.kind < clusters && !slices.Contains(d.resources.wanted(w.kind), w.name) {
 				d.unasked = append(d.unasked, w)
 				continue
 			}
@@ -85,7 +85,7 @@ func (d *desk) hears(words ...word) {
 		d.plan(d.t.Context())
 		words = nil
 		d.unasked = slices.DeleteFunc(d.unasked, func(w word) bool {
-			asked := slices.Contains(d.book.wanted(w.kind), w.name)
+			asked := slices.Contains(d.resources.wanted(w.kind), w.name)
 			if asked {
 				words = append(words, w)
 			}
@@ -343,7 +343,7 @@ func TestRefusedThenRemoved(t *testing.T) {
 	bad := word{endpoints, "a", &toy{Wrong: "no"}}
 	u := bad.update()
 	u.Set[0].Version = "bad"
-	d.book.take(u, time.Now())
+	d.resources.take(u, time.Now())
 	d.note()
 	d.mu.Unlock()
 	if s := status("endpoints"); s.State != Refused.String() || s.Version != "bad" {
@@ -359,7 +359,7 @@ func TestRefusedThenRemoved(t *testing.T) {
 
 	d.mu.Lock()
 	fresh := word{clusters, "b", toyCluster("b")}
-	d.book.take(fresh.update(), time.Now())
+	d.resources.take(fresh.update(), time.Now())
 	d.mu.Unlock()
 	for _, s := range d.Resources() {
 		if time.Since(s.Since) > time.Hour {

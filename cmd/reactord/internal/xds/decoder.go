@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/translate"
 )
 
-// kind is a type of resource, in the order in which resources need each other: those before need none of those after.
+// kind is a type of resource. Kinds are ordered by dependency: a kind depends only on those before it.
 type kind uint8
 
 const (
@@ -25,10 +25,10 @@ var (
 	kindNames = [kinds]string{"secret", "endpoints", "cluster", "listener"}
 )
 
-// String is the kind for people.
+// String returns the name of the kind.
 func (k kind) String() string { return kindNames[k] }
 
-// kindOf is the kind of a type; false: it is none.
+// kindOf returns the kind of a type, or false for an unknown one.
 func kindOf(t ads.Type) (kind, bool) {
 	for k, known := range types {
 		if known == t {
@@ -38,46 +38,46 @@ func kindOf(t ads.Type) (kind, bool) {
 	return 0, false
 }
 
-// value is a resource that was understood. It does not change.
+// value is a decoded resource. It is immutable.
 type value interface {
 	same(other value) bool
-	needs(k kind) []string // the names of the resources without which it is not warm
-	size() int             // how many servers it has
-	remarks() []string     // what people should know although it is honoured
+	needs(k kind) []string // names of the resources that it needs to be warm
+	size() int             // number of servers
+	remarks() []string     // warnings about an honoured resource
 }
 
-// set is the resources that a part of the plan is made of.
+// set is the resources of which a part of the plan is built.
 type set struct {
 	of    [kinds]map[string]value // by name
-	claim map[string]claim        // of each listener
+	claim map[string]claim        // by listener
 }
 
-// claim is how good the claim of a listener to its address is: the lowest one has it.
+// claim is the strength of a listener's claim to its address: the lowest one wins.
 type claim = translate.Claim
 
-// fault is what is wrong with a resource beside others.
+// fault is a resource's conflict with others.
 type fault struct {
 	kind kind
 	name string
 	err  error
 }
 
-// language understands resources.
-type language interface {
+// decoder decodes resources and builds parts of the plan.
+type decoder interface {
 	decode(k kind, name string, body []byte) (value, error)
 	build(s *set) (*plan.Control, []fault)
 }
 
-// panicked is the error of a panic: a fault of this program. It is logged with the stack.
+// panicked is the error of a panic, which is a bug of this program. It is logged with the stack.
 type panicked struct {
 	value any
 	stack []byte
 }
 
-func (p *panicked) Error() string { return fmt.Sprintf("reactord has failed on it: %v", p.value) }
+func (p *panicked) Error() string { return fmt.Sprintf("internal error of reactord: %v", p.value) }
 
-// careful is a language whose panics are errors.
-type careful struct{ language }
+// guarded turns panics of a decoder into errors.
+type guarded struct{ decoder }
 
 func recovered(err *error) {
 	if v := recover(); v != nil {
@@ -85,20 +85,20 @@ func recovered(err *error) {
 	}
 }
 
-func (c careful) decode(k kind, name string, body []byte) (v value, err error) {
+func (c guarded) decode(k kind, name string, body []byte) (v value, err error) {
 	defer recovered(&err)
-	return c.language.decode(k, name, body)
+	return c.decoder.decode(k, name, body)
 }
 
-// tryBuild is build with the error of a panic.
-func (c careful) tryBuild(s *set) (made *plan.Control, faults []fault, err error) {
+// tryBuild is build with panics as errors.
+func (c guarded) tryBuild(s *set) (made *plan.Control, faults []fault, err error) {
 	defer recovered(&err)
 	made, faults = c.build(s)
 	return made, faults, nil
 }
 
-// envoy is the language of package translate.
-type envoy struct{}
+// envoyDecoder decodes the resources of Envoy with package translate.
+type envoyDecoder struct{}
 
 type (
 	listener struct{ *translate.Listener }
@@ -107,7 +107,7 @@ type (
 	secret   struct{ *translate.Secret }
 )
 
-func (envoy) decode(k kind, name string, body []byte) (value, error) {
+func (envoyDecoder) decode(k kind, name string, body []byte) (value, error) {
 	switch k {
 	case listeners:
 		l, err := translate.DecodeListener(name, body)
@@ -129,7 +129,7 @@ var kindOfFault = map[translate.Type]kind{
 	translate.TypeSecret: secrets,
 }
 
-func (envoy) build(s *set) (*plan.Control, []fault) {
+func (envoyDecoder) build(s *set) (*plan.Control, []fault) {
 	t := translate.Set{
 		Listeners: map[string]*translate.Listener{}, Clusters: map[string]*translate.Cluster{},
 		Endpoints: map[string]*translate.Endpoints{}, Secrets: map[string]*translate.Secret{}, Claims: s.claim,

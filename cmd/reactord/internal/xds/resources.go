@@ -9,31 +9,31 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/translate"
 )
 
-// book is what is known about resources, and decides which of them are in force. It has no clock and no goroutine.
-type book struct {
-	language careful
-	rules    rules
-	all      [kinds]map[string]*resource
-	until    [kinds]time.Time // removals are held back; zero: there are none to hold back
+// resources holds all resources, and decides which of them are in force. It has no clock and no goroutine.
+type resources struct {
+	decoder guarded
+	rules   rules
+	all     [kinds]map[string]*resource
+	until   [kinds]time.Time // end of holding removals back; zero if none are
 }
 
-// rules are settings that decide what is in force.
+// rules are the settings of that decision.
 type rules struct {
-	holdBack time.Duration // 0: nothing is held back
-	percent  int           // of what would be lost
-	patience time.Duration // for what was asked for; 0: for ever
+	holdBack time.Duration // 0 disables holding back
+	percent  int           // share of what would be lost
+	patience time.Duration // wait for requested resources; 0 for no limit
 }
 
-func newBook(l language, r rules) *book {
-	b := &book{language: careful{l}, rules: r}
+func newResources(l decoder, r rules) *resources {
+	b := &resources{decoder: guarded{l}, rules: r}
 	for k := range b.all {
 		b.all[k] = map[string]*resource{}
 	}
 	return b
 }
 
-// get is the resource of a name, from now on if there was none.
-func (b *book) get(k kind, name string) *resource {
+// get returns the resource of a name, and creates it if needed.
+func (b *resources) get(k kind, name string) *resource {
 	r := b.all[k][name]
 	if r == nil {
 		r = &resource{kind: k, name: name}
@@ -42,8 +42,8 @@ func (b *book) get(k kind, name string) *resource {
 	return r
 }
 
-// take takes what the control plane has said, and reports whether something in it is new.
-func (b *book) take(u *ads.Update, now time.Time) (news bool) {
+// take stores an update of the control plane, and reports whether it changes anything.
+func (b *resources) take(u *ads.Update, now time.Time) (news bool) {
 	k, ok := kindOf(u.Type)
 	if !ok {
 		return false
@@ -52,7 +52,7 @@ func (b *book) take(u *ads.Update, now time.Time) (news bool) {
 		s := &u.Set[i]
 		r := b.get(k, s.Name)
 		got, refused := r.got, r.err
-		v, err := b.language.decode(k, s.Name, s.Body)
+		v, err := b.decoder.decode(k, s.Name, s.Body)
 		r.receive(v, s.Version, s.Body, err, now)
 		news = news || r.got != got || (refused == nil) != (err == nil)
 	}
@@ -74,8 +74,8 @@ func (b *book) take(u *ads.Update, now time.Time) (news bool) {
 	return news
 }
 
-// refused is what is to be named in the answer to an update.
-func (b *book) refused(u *ads.Update) map[string]error {
+// refused returns the resources to name in the answer to an update.
+func (b *resources) refused(u *ads.Update) map[string]error {
 	k, ok := kindOf(u.Type)
 	if !ok {
 		return nil
@@ -94,8 +94,8 @@ func (b *book) refused(u *ads.Update) map[string]error {
 	return all
 }
 
-// wanted is the names of a kind that are needed by what was received or is in force.
-func (b *book) wanted(k kind) []string {
+// wanted returns the names of a kind that received or active resources need.
+func (b *resources) wanted(k kind) []string {
 	var all []string
 	for _, by := range []kind{clusters, listeners} {
 		for _, r := range b.all[by] {
@@ -110,12 +110,13 @@ func (b *book) wanted(k kind) []string {
 	return slices.Compact(all)
 }
 
-// choice is the contents that are to be in force.
+// choice is the contents to put in force.
 type choice [kinds]map[string]*content
 
-// choose chooses what is to be in force, and says when to choose again; zero: not before something else happens.
-func (b *book) choose(now time.Time) (chosen choice, again time.Time) {
-	ch := chooser{book: b, now: now}
+// choose decides what to put in force, and returns when to choose again; zero means not before something else
+// happens.
+func (b *resources) choose(now time.Time) (chosen choice, again time.Time) {
+	ch := chooser{resources: b, now: now}
 	for k := range ch.chosen {
 		ch.chosen[k] = map[string]*content{}
 		ch.held[k] = ch.holds(kind(k)) //nolint:gosec // there are four
@@ -134,12 +135,12 @@ func (b *book) choose(now time.Time) (chosen choice, again time.Time) {
 	return ch.chosen, ch.again
 }
 
-// chooser is the state of a choice.
+// chooser is a choice in progress.
 type chooser struct {
-	*book
+	*resources
 	now    time.Time
 	chosen choice
-	held   [kinds]bool // removals of this kind are held back
+	held   [kinds]bool // whether removals of this kind are held back
 	again  time.Time
 }
 
@@ -170,7 +171,7 @@ func (c *chooser) holds(k kind) bool {
 	return true
 }
 
-// loss is how much of a resource is in force, and how much of that its last content would remove: the servers of
+// loss returns how much of a resource is in force, and how much of that its last content would remove: the servers of
 // endpoints, or the resource itself.
 func (r *resource) loss() (total, lost int) {
 	switch {
@@ -188,7 +189,7 @@ func (r *resource) loss() (total, lost int) {
 	}
 }
 
-// leaf chooses the content of a resource that needs no others.
+// leaf chooses the content of a resource that depends on no others.
 func (c *chooser) leaf(name string, r *resource) {
 	options := r.options()
 	if r.held = false; len(options) == 0 {
@@ -200,11 +201,11 @@ func (c *chooser) leaf(name string, r *resource) {
 	c.chosen[r.kind][name] = options[0]
 }
 
-// warm chooses the content of a resource that has all that it needs.
+// warm chooses the content of a resource whose dependencies are met.
 func (c *chooser) warm(name string, r *resource) {
 	r.lacks = ""
 	if r.got == nil && r.kind == listeners && !c.held[listeners] {
-		return // clusters that were removed are pruned when nothing refers to them
+		return // removed clusters are pruned once nothing refers to them
 	}
 	for _, one := range r.options() {
 		lacks := c.lacks(r, one)
@@ -218,18 +219,18 @@ func (c *chooser) warm(name string, r *resource) {
 	}
 }
 
-// lacks is what a content waits for; "": nothing.
+// lacks returns what a content waits for, or "".
 func (c *chooser) lacks(r *resource, of *content) string {
 	late := c.late(r, of)
 	for _, k := range []kind{secrets, endpoints, clusters} {
 		for _, name := range of.value.needs(k) {
 			switch need := c.all[k][name]; {
 			case c.chosen[k][name] != nil:
-			case of == r.used && k != clusters: // it is in force without it
+			case of == r.used && k != clusters: // already in force without it
 			case k != secrets && late:
 			case k == endpoints && need != nil && need.absent:
 			case k == clusters && need != nil && need.lacks != "":
-				return fmt.Sprintf("cluster %q waits: %s", name, need.lacks)
+				return fmt.Sprintf("cluster %q is warming: %s", name, need.lacks)
 			case need != nil && need.err != nil:
 				return fmt.Sprintf("%s %q was refused", k, name)
 			default:
@@ -240,8 +241,7 @@ func (c *chooser) lacks(r *resource, of *content) string {
 	return ""
 }
 
-// late reports whether a content that has nothing before it has waited for so long that it comes up without what is
-// missing.
+// late reports whether a content without a predecessor has waited so long that it comes up without what is missing.
 func (c *chooser) late(r *resource, of *content) bool {
 	if c.rules.patience == 0 || r.used != nil {
 		return false
@@ -273,7 +273,7 @@ func (c *chooser) prune() {
 }
 
 // set returns the values of a choice, with the claims of its listeners: what is in force keeps its address.
-func (b *book) set(ch *choice) *set {
+func (b *resources) set(ch *choice) *set {
 	s := &set{claim: make(map[string]claim, len(ch[listeners]))}
 	for k := range ch {
 		s.of[k] = make(map[string]value, len(ch[k]))
@@ -296,8 +296,8 @@ func (b *book) set(ch *choice) *set {
 	return s
 }
 
-// inForce reports whether a choice is in force already.
-func (b *book) inForce(ch *choice) bool {
+// inForce reports whether a choice is already in force.
+func (b *resources) inForce(ch *choice) bool {
 	for k := range b.all {
 		for name, r := range b.all[k] {
 			if r.used != ch[k][name] {
@@ -308,9 +308,9 @@ func (b *book) inForce(ch *choice) bool {
 	return true
 }
 
-// commit notes that a choice is in force, and forgets what nothing needs. left reports whether a listener in force was
-// replaced or has gone: what it had may be free for others.
-func (b *book) commit(ch *choice) (left bool) {
+// commit records that a choice is in force, and drops what nothing needs. left reports whether an active listener was
+// replaced or removed, so that its address may be free for others.
+func (b *resources) commit(ch *choice) (left bool) {
 	for k := range b.all {
 		for name, r := range b.all[k] {
 			now := ch[k][name]
@@ -322,8 +322,8 @@ func (b *book) commit(ch *choice) (left bool) {
 	return left
 }
 
-// forget forgets what is neither there nor wanted.
-func (b *book) forget() {
+// forget drops resources that neither exist nor are wanted.
+func (b *resources) forget() {
 	for _, k := range []kind{secrets, endpoints} {
 		wanted := b.wanted(k)
 		for name := range b.all[k] {
@@ -341,8 +341,8 @@ func (b *book) forget() {
 	}
 }
 
-// retry forgets what was found to be wrong beside others, and reports whether something was.
-func (b *book) retry() (something bool) {
+// retry clears the marks of resources that conflicted with others, and reports whether there were any.
+func (b *resources) retry() (something bool) {
 	b.each(func(r *resource) {
 		for _, c := range []*content{r.got, r.used} {
 			if c != nil && c.fault != nil {
@@ -354,7 +354,7 @@ func (b *book) retry() (something bool) {
 }
 
 // each calls f for each resource.
-func (b *book) each(f func(*resource)) {
+func (b *resources) each(f func(*resource)) {
 	for k := range b.all {
 		for _, r := range b.all[k] {
 			f(r)
