@@ -76,7 +76,7 @@ func (s *sharedListener) complete(l *listener) (err error) {
 	return err
 }
 
-// boundTo is the address, or the path, of a socket that was given.
+// boundTo returns the address, or the path, of a socket that was given.
 func boundTo(loop *reactor.Loop, fd int) (netip.AddrPort, string, error) {
 	var socket reactor.Socket
 	socket.Init(loop, fd)
@@ -103,7 +103,7 @@ func (l *listener) check() error {
 	return nil
 }
 
-// suits is an error unless a socket is of the kind that a listener needs.
+// suits returns an error unless a socket is of the kind that a listener needs.
 func suits(fd int, key plan.ListenerKey) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {

@@ -60,7 +60,7 @@ func newListener(w *worker, s *sharedListener) *listener {
 	return l
 }
 
-// name is the listener's name in the plan in force.
+// name returns the listener's name in the plan in force.
 func (l *listener) name() string { return l.shared.settings.Load().Name }
 
 // acceptBatch is how many connections a listener accepts in a turn of the loop: few, so that open connections advance
@@ -78,7 +78,7 @@ func (l *listener) start() {
 	}
 }
 
-// acceptQueued is called when connections may be queued.
+// acceptQueued accepts queued connections, unless the listener waits for room or for its timer.
 func (l *listener) acceptQueued() {
 	l.awaitsRate = l.awaitsRate && l.timer.Pending()
 	if !l.paused && !l.timer.Pending() && l.state == listenerServing {
@@ -277,7 +277,7 @@ func (l *listener) reject(fd int, why verdict, peer netip.AddrPort) {
 	}
 }
 
-// rejectSource is reject for a source that connects too often.
+// rejectSource resets a connection of a source that connects too often.
 func (l *listener) rejectSource(fd int, full *limit.Prefixes, peer reactor.Address) {
 	l.abort(fd, rejectSource, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
@@ -316,7 +316,7 @@ func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
 	w.accessLog.Log(r)
 }
 
-// deny is reject for a client that is not allowed.
+// deny resets a connection of a client that is not allowed.
 func (l *listener) deny(fd int, peer reactor.Address) {
 	l.abort(fd, rejectDenied, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
@@ -439,7 +439,7 @@ func (l *listener) stop(handedOver bool) {
 	}
 }
 
-// socketClosed is called when a socket of a listener that stops is closed.
+// socketClosed forgets a socket of a listener that stops.
 func (l *listener) socketClosed(s *listenSocket) {
 	l.sockets = slices.DeleteFunc(l.sockets, func(other *listenSocket) bool { return other == s })
 	if len(l.sockets) == 0 {
@@ -447,7 +447,7 @@ func (l *listener) socketClosed(s *listenSocket) {
 	}
 }
 
-// closed is called when all sockets are closed.
+// closed ends the listener: all its sockets are closed.
 func (l *listener) closed() {
 	l.state = listenerClosed
 	l.worker.listenerClosed(l)
@@ -457,7 +457,7 @@ func (l *listener) closed() {
 	}
 }
 
-// retire stops a listener that the plan does not have any more.
+// retire stops a listener that the plan no longer has.
 func (l *listener) retire(c *change) {
 	if l.state == listenerServing {
 		l.retiredBy = c
@@ -518,5 +518,5 @@ func (e *logEvery) due(now int64) bool {
 
 var processStart = time.Now()
 
-// sinceStart is the time since the process began, on any thread, plus one so that zero can mean never.
+// sinceStart returns the time since the process began, on any thread, plus one so that zero can mean never.
 func sinceStart() int64 { return int64(time.Since(processStart)) + 1 }

@@ -82,7 +82,7 @@ type conn struct {
 	keepAliveOn    bool  // keep-alive is on
 }
 
-// connOf is the connection that l is of.
+// connOf returns the connection that embeds l.
 func connOf(l *intrusive.Links) *conn {
 	return intrusive.Owner[conn](l, unsafe.Offsetof(conn{}.links))
 }
@@ -109,7 +109,7 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	}
 }
 
-// connect begins to connect to a server of a backend. by is the route; nil: there is none.
+// connect begins to connect to a server of a backend, by a route or by none.
 func (c *conn) connect(to *upstream.Backend, by *route) {
 	c.phase = phaseConnecting
 	c.assign(to, by)
@@ -133,8 +133,7 @@ func (c *conn) flow() {
 	c.restartIdleTimer()
 }
 
-// time is the loop's time, less the time that the loop has lost because the process did not run: a connection is not
-// idle in that time.
+// time returns the loop's time, less the time in which the process did not run: a connection is not idle then.
 func (c *conn) time() int64 {
 	l := c.loop()
 	return l.Now() - l.Stalled()
@@ -143,8 +142,8 @@ func (c *conn) time() int64 {
 // touch notes that a byte has moved.
 func (c *conn) touch() { c.lastActive = c.time() }
 
-// OnTimer is called when the connection may have waited for too long. While bytes flow the timer is not moved with
-// each of them: the time of the last one is checked here.
+// OnTimer checks whether the connection has waited for too long. While bytes flow, the timer is not moved with each of
+// them: the time of the last one is checked here.
 func (c *conn) OnTimer(int64) {
 	switch c.phase {
 	case phaseOpening:
@@ -167,7 +166,7 @@ func (c *conn) halfClosed() bool {
 	return c.pipes[client].state.ended() || c.pipes[server].state.ended()
 }
 
-// undelivered is the sides that would miss bytes if the connection ended now. They are told by a reset.
+// undelivered returns the sides that would miss bytes if the connection ended now. A reset tells them.
 func (c *conn) undelivered() (sides sideSet) {
 	for from := range c.pipes {
 		if c.pipes[from].inFlight() || c.speaksTLS(from) && c.tls.sides[from].framing.cut() {
@@ -177,7 +176,7 @@ func (c *conn) undelivered() (sides sideSet) {
 	return sides
 }
 
-// directionEnded is called when a direction of a flowing connection has ended.
+// directionEnded decides what follows when a direction of a flowing connection has ended.
 func (c *conn) directionEnded() {
 	fromClient, fromServer := c.pipes[client].state, c.pipes[server].state
 	switch {
@@ -203,8 +202,8 @@ func (c *conn) takeCloseOps() *closeOps {
 	return c.closing
 }
 
-// close ends the connection: it resets the sides in reset, and ends the others by EOF. A socket is closed when none of
-// its operations is in flight any more.
+// close ends the connection: it resets the sides in reset, and ends the others by EOF. A socket is closed when all its
+// operations have completed.
 func (c *conn) close(why closeReason, reset sideSet) {
 	if c.phase == phaseClosed {
 		return

@@ -131,7 +131,7 @@ var closeReasons = [closeReasonCount]accesslog.End{
 // while the client was.
 const codeAwaitsServer = "sD"
 
-// String is the end in logs.
+// String returns the reason as it is logged.
 func (e closeReason) String() string { return closeReasons[e].By + "/" + closeReasons[e].Phase }
 
 // firstOfAnyPhase is the first end that may come in any phase. It is counted in one, and logged in the one that it came
@@ -157,7 +157,7 @@ var closeReasonsIn = func() map[string]*[closeReasonCount]accesslog.End {
 	return all
 }()
 
-// inPhase is how the end of a connection in this phase is logged.
+// inPhase returns how the end of a connection is logged that ends in a phase.
 func (e closeReason) inPhase(phase string) accesslog.End {
 	if in := closeReasonsIn[phase]; in != nil && e >= firstOfAnyPhase {
 		return in[e]
@@ -165,7 +165,7 @@ func (e closeReason) inPhase(phase string) accesslog.End {
 	return closeReasons[e]
 }
 
-// stillOpen is the end in an interim line.
+// stillOpen returns the end in an interim line.
 func stillOpen(phase string) accesslog.End {
 	return accesslog.End{By: "open", Phase: phase, Code: "--", Why: "the connection is still open"}
 }

@@ -37,7 +37,7 @@ func newHandshakeResult(s *tls.ConnectionState) *handshakeResult {
 	return a
 }
 
-// ensureIdentity is the identity of the connection, which can be added to until the backend is known.
+// ensureIdentity returns the identity and allocates it on first use. It can be added to until the backend is known.
 func (c *conn) ensureIdentity() *identity {
 	if c.identity == nil {
 		c.identity = &identity{}
@@ -45,7 +45,7 @@ func (c *conn) ensureIdentity() *identity {
 	return c.identity
 }
 
-// clientAddr is the address of the client: as a trusted PROXY header tells, or else as the kernel does.
+// clientAddr returns the address of the client: that of a trusted PROXY header, or else that of the socket.
 func (c *conn) clientAddr() netip.AddrPort {
 	if c.identity != nil && c.identity.Source.IsValid() {
 		return c.identity.Source
@@ -53,7 +53,7 @@ func (c *conn) clientAddr() netip.AddrPort {
 	return c.peerAddr()
 }
 
-// clientName is the address of the client for people; "unix" if it has none, because it came by a unix socket.
+// clientName returns the address of the client for people: "unix" for a client of a unix socket.
 func (c *conn) clientName() string {
 	a := c.clientAddr()
 	if !a.IsValid() && c.listener.shared.path != "" {
@@ -62,7 +62,7 @@ func (c *conn) clientName() string {
 	return a.String()
 }
 
-// peerAddr is the address that the client's socket is connected to, as far as the kernel still knows it.
+// peerAddr returns the address that the client's socket is connected to, as far as the kernel still knows it.
 func (c *conn) peerAddr() netip.AddrPort {
 	if c.peer != nil {
 		return *c.peer
@@ -71,8 +71,8 @@ func (c *conn) peerAddr() netip.AddrPort {
 	return unmapped(a)
 }
 
-// destination is the address that the client has connected to: as a trusted PROXY header tells, or else as the kernel
-// does.
+// destination returns the address that the client has connected to: that of a trusted PROXY header, or else that of the
+// socket.
 func (c *conn) destination() netip.AddrPort {
 	if c.identity != nil && c.identity.Destination.IsValid() {
 		return c.identity.Destination

@@ -155,7 +155,7 @@ func (c *conn) idleFor() time.Duration {
 	return time.Duration(c.time() - c.lastActive)
 }
 
-// phaseName is the phase for people, and for [Connection].
+// phaseName returns the phase for people, and for [Connection].
 func (c *conn) phaseName() string {
 	switch {
 	case c.phase == phaseOpening:

@@ -186,7 +186,7 @@ func (c *conn) line() *accesslog.Record {
 	return out
 }
 
-// listeningAddr is the address that the client has connected to.
+// listeningAddr returns the address that the client's socket has on this machine.
 func (c *conn) listeningAddr() netip.AddrPort {
 	if a := c.listener.shared.address; !a.Addr().IsUnspecified() {
 		return a

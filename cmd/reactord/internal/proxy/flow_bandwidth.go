@@ -22,7 +22,7 @@ import (
 // byteLimits are the limits of a listener, by direction. They do not change.
 type byteLimits struct{ conn, listener, address [2]limit.ByteRate }
 
-// newByteLimits is nil if nothing is limited.
+// newByteLimits returns nil if nothing is limited.
 func newByteLimits(b *config.Bandwidth) *byteLimits {
 	l := &byteLimits{conn: byteRates(b.Connection), listener: byteRates(b.Listener), address: byteRates(b.Source)}
 	if *l == (byteLimits{}) {
@@ -42,7 +42,7 @@ func (l *byteLimits) limits(from int) bool {
 	return l != nil && (l.conn[from].Limited() || l.listener[from].Limited() || l.address[from].Limited())
 }
 
-// least is the smallest burst of the bytes from a side.
+// least returns the smallest burst of the bytes from a side.
 func (l *byteLimits) least(from int) (bytes int64) {
 	bytes = 1 << 40
 	for _, r := range []limit.ByteRate{l.conn[from], l.listener[from], l.address[from]} {
@@ -95,7 +95,7 @@ func (c *conn) limitBytes() {
 	}
 }
 
-// credits is how many credits a limited direction begins with, instead of n.
+// limitedCredits returns how many credits a limited direction begins with, instead of n.
 func (p *pipe) limitedCredits(n int) int {
 	s := p.conn.listener.shared.settings.Load()
 	if !s.byteLimits.limits(int(p.from)) {
@@ -158,7 +158,7 @@ func (t *throttle) received(n int) {
 	}
 }
 
-// OnTimer is called when the limits allow what waits.
+// OnTimer lets the direction flow: the limits allow it now.
 func (t *throttle) OnTimer(int64) {
 	t.forget()
 	t.pipe.conn.touch() // the peers could do nothing meanwhile
@@ -204,7 +204,7 @@ func (t *throttle) end() {
 	t.reserved = 0
 }
 
-// endThrottles is called when the connection is closed.
+// endThrottles ends the throttles of a closed connection.
 func (c *conn) endThrottles() {
 	for i := range c.pipes {
 		if t := c.pipes[i].throttle; t != nil {
@@ -247,7 +247,7 @@ type sharedBytes struct {
 	addresses atomic.Pointer[limit.Clients] // nil: sources were never limited
 }
 
-// follow is called when the listener has other limits: what was taken by the old ones is forgotten.
+// follow refills the buckets if a plan changes the limits: what was taken by the old ones is forgotten.
 func (b *sharedBytes) follow(before, after *byteLimits) {
 	if !after.equals(before) {
 		for i := range b.listener {

@@ -16,7 +16,7 @@ const idleChecks = 4
 // forever is a timeout that does not pass.
 const forever = time.Duration(1) << 60
 
-// patience is how long the connection may be idle: no byte is received, sent, or acknowledged by a peer.
+// patience returns how long the connection may be idle: no byte is received, sent, or acknowledged by a peer.
 func (c *conn) patience() time.Duration {
 	d := c.config.IdleTimeout
 	if c.phase == phaseDraining || c.halfClosed() {
@@ -28,8 +28,8 @@ func (c *conn) patience() time.Duration {
 	return c.worker().proxy.memory.scale(d)
 }
 
-// lifeEnds is when the connection has been open for as long as it may. The part of the lifetime that is at random
-// depends on the id only.
+// lifeEnds returns when the connection has been open for as long as it may. The random part of the lifetime depends on
+// the id only.
 func (c *conn) lifeEnds() int64 {
 	if c.config.Lifetime <= 0 {
 		return int64(forever)
@@ -42,7 +42,7 @@ func lifeEnds(began int64, id uint64, s *config.Backend) int64 {
 	return began + int64(s.Lifetime) - int64(float64(s.Lifetime)*random*float64(s.LifetimeJitter)/100)
 }
 
-// silenceEnds is when the first byte must have come, on the connection's clock.
+// silenceEnds returns when the first byte must have come, on the connection's clock.
 func (c *conn) silenceEnds() int64 {
 	d := c.config.FirstByteTimeout
 	if d <= 0 || c.phase != phaseFlowing || c.pipes[client].bytes != 0 || c.pipes[server].bytes != 0 {
@@ -73,7 +73,7 @@ func (c *conn) setTimer(at int64) {
 	c.loop().SetTimer(&c.timer, min(at, c.lifeEnds()))
 }
 
-// checkTimeouts is called by the timer of a connection that flows. It ends the connection, or sets the timer.
+// checkTimeouts ends a flowing connection whose time has passed, or sets its timer.
 func (c *conn) checkTimeouts() {
 	c.keepAlive()
 	c.logInterim()
@@ -105,7 +105,7 @@ func (c *conn) keepAlive() {
 	}
 }
 
-// keepAliveOf is the keep-alive with a side: the backend's, unless the listener says otherwise for clients.
+// keepAliveOf returns the keep-alive with a side: the backend's, unless the listener says otherwise for clients.
 func (c *conn) keepAliveOf(side int) config.KeepAlive {
 	if side == client {
 		switch k := &c.listener.shared.settings.Load().Socket.KeepAlive; k.Mode {
@@ -125,8 +125,7 @@ func (c *conn) setTimeouts(s *reactor.Socket) {
 	}
 }
 
-// idle is called by the timer. It reports whether the connection has been idle for too long. If not, it sets the timer
-// to the next check.
+// idle reports whether the connection has been idle for too long. If not, it sets the timer to the next check.
 //
 // The time of the last receive or send is known without asking the kernel. But the kernel may hold megabytes for a peer
 // that reads slowly, and a send completes as soon as the kernel has room for all of it. So a connection for which the

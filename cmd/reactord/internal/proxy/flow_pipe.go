@@ -45,8 +45,8 @@ const (
 	bulkItems = 4
 )
 
-// isBulk reports whether an item of so many credits needs a large buffer. After such an item the receive waits until
-// all credits of the item are granted again. See [reactor.RecvManySender.Adaptive].
+// isBulk reports whether an item needs a large buffer, by its credits. After such an item the receive waits until all
+// credits of the item are granted again. See [reactor.RecvManySender.Adaptive].
 func isBulk(credits int) bool { return credits > 2 }
 
 // regime decides how the bytes of p are moved from now on.
@@ -62,7 +62,7 @@ func (p *pipe) regime() regime {
 	return regimeSmall
 }
 
-// itemReceived is what an item of so many credits means for the regime.
+// itemReceived counts an item as bulk or not, by its credits.
 func (p *pipe) itemReceived(credits int) {
 	if isBulk(credits) {
 		p.bulk = min(p.bulk+1, bulkItems)
@@ -71,7 +71,7 @@ func (p *pipe) itemReceived(credits int) {
 	}
 }
 
-// filled is what a filling of a splice's kernel pipe, worth so many credits, means for the regime.
+// filled counts a filling of a splice's kernel pipe as bulk or not, by the credits that it would take.
 func (p *pipe) filled(credits int) {
 	if isBulk(credits) {
 		p.bulk = bulkItems
@@ -155,7 +155,7 @@ func (p *pipe) SetNext(lease reactor.Lease) {
 	p.out.push(lease)
 }
 
-// SetValue is called when the receive reports EOF, which may be a reset.
+// SetValue passes on EOF, which may turn out to be a reset.
 func (p *pipe) SetValue(struct{}) {
 	switch {
 	case p.regime() == regimeDrain:
@@ -179,17 +179,17 @@ func (p *pipe) passEOF() {
 	p.conn.directionEnded()
 }
 
-// SetError is called when the source was reset.
+// SetError ends the direction: the source was reset.
 func (p *pipe) SetError(error) {
 	if c := p.conn; c.phase == phaseFlowing {
 		c.sideReset(int(p.from))
 	}
 }
 
-// SetStopped is called when the loop is stopping.
+// SetStopped ends the connection: the loop is stopping.
 func (p *pipe) SetStopped() { p.conn.close(reasonKilled, bothSides) }
 
-// Env is empty.
+// Env returns an empty environment.
 func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
 
 // inFlight reports whether there are bytes that were received and not sent yet.
@@ -201,7 +201,7 @@ func (p *pipe) inFlight() bool {
 	return t != nil && (t.splice == nil || t.splice.tube.Held() != 0)
 }
 
-// drained is called when everything received was sent.
+// drained passes on EOF or a reset behind the bytes, which have all been sent.
 func (p *pipe) drained() {
 	switch c := p.releaseTransfer(); {
 	case c.phase == phaseDraining:
@@ -211,8 +211,9 @@ func (p *pipe) drained() {
 	}
 }
 
-// failed is called when the target takes no more bytes. The source is left alone: bytes to it still flow, and its own
-// receive tells how the connection ends. (EPIPE: the target was reset after it had sent EOF. That EOF counts.)
+// failed ends the direction, because the target takes no more bytes. The source is left alone: bytes to it still flow,
+// and its own receive tells how the connection ends. (EPIPE: the target was reset after it had sent EOF. That EOF
+// counts.)
 func (p *pipe) failed(err error) {
 	p.releaseTransfer()
 	p.broke(err)

@@ -43,7 +43,7 @@ func (p *pipe) eofIsReset() bool {
 	return err == nil && info.State == tcpClose && info.Bytes_received <= p.received()
 }
 
-// received is how many bytes were received from the socket of the source.
+// received returns how many bytes were received from the socket of the source.
 func (p *pipe) received() uint64 {
 	if s := p.conn.tls; s != nil {
 		return s.sides[p.from].received + uint64(p.skipped)
@@ -54,8 +54,8 @@ func (p *pipe) received() uint64 {
 // tcpClose is the kernel's TCP_CLOSE: the state of a TCP connection that was reset.
 const tcpClose = 7
 
-// acknowledged is how many bytes the peers have acknowledged so far, and whether the kernel holds bytes that they have
-// not acknowledged yet. See tcp(7), TCP_INFO.
+// acknowledged returns how many bytes the peers have acknowledged so far, and whether the kernel holds bytes that they
+// have not acknowledged yet. See tcp(7), TCP_INFO.
 func (c *conn) acknowledged() (n uint64, holds bool) {
 	for side := range c.sockets {
 		info, err := c.sockets[side].TCPInfo()
@@ -73,8 +73,8 @@ func (c *conn) acknowledged() (n uint64, holds bool) {
 	return n, holds
 }
 
-// sideReset is called when a side is gone. A flowing connection then drains: the other side is still sent what was
-// received for it.
+// sideReset notes that a side is gone. A flowing connection then drains: the other side is still sent what was received
+// for it.
 func (c *conn) sideReset(side int) {
 	c.sides[side] = sideGone
 	if c.phase == phaseFlowing {
@@ -127,7 +127,7 @@ func (c *conn) watchForReset(side int) {
 	w.poll.Start()
 }
 
-// SetNext is told the current events. EOF is among them; only a reset is an error.
+// SetNext takes the current events. EOF is among them; only a reset is an error.
 func (w *watch) SetNext(events uint32) {
 	if events&unix.POLLERR != 0 && w.conn.phase == phaseFlowing {
 		w.conn.sideReset(w.side)
@@ -137,11 +137,11 @@ func (w *watch) SetNext(events uint32) {
 // SetValue cannot happen: a poll that repeats does not end by itself.
 func (w *watch) SetValue(struct{}) {}
 
-// SetError is called when the socket is being closed.
+// SetError does nothing: the socket is being closed.
 func (w *watch) SetError(error) {}
 
-// SetStopped is called when the loop is stopping. The receives end the connection.
+// SetStopped does nothing: the loop is stopping, and the receives end the connection.
 func (w *watch) SetStopped() {}
 
-// Env is empty.
+// Env returns an empty environment.
 func (w *watch) Env() sender.Env { return sender.EmptyEnv{} }

@@ -174,7 +174,7 @@ func (s *splice) end() {
 	w.splices.Put(s)
 }
 
-// SetValue is called when the side polled is ready.
+// SetValue continues: the polled side is ready.
 func (s *splice) SetValue(uint32) {
 	if s.pipe.conn.phase == phaseClosed {
 		s.SetStopped()
@@ -183,10 +183,10 @@ func (s *splice) SetValue(uint32) {
 	s.run()
 }
 
-// SetError is called when a socket is being closed.
+// SetError ends the splice: a socket is being closed.
 func (s *splice) SetError(error) { s.SetStopped() }
 
-// SetStopped is called when the connection or the loop is stopping.
+// SetStopped ends the splice: the connection or the loop is stopping.
 func (s *splice) SetStopped() {
 	p := s.pipe
 	p.conn.close(reasonKilled, bothSides)
@@ -194,5 +194,5 @@ func (s *splice) SetStopped() {
 	p.failed(nil)
 }
 
-// Env is empty.
+// Env returns an empty environment.
 func (s *splice) Env() sender.Env { return sender.EmptyEnv{} }

@@ -58,7 +58,7 @@ func (t *transfer) flush() {
 	t.send.Start()
 }
 
-// SetValue is called when the bytes were sent. Fewer were sent if the connection or the loop is stopping.
+// SetValue releases what was sent. It is less than was given if the connection or the loop is stopping.
 func (t *transfer) SetValue(sent int) {
 	c := t.pipe.conn
 	if c.phase == phaseClosed || sent < t.bytes {
@@ -91,17 +91,17 @@ func (t *transfer) release(n int) {
 	t.sending = 0
 }
 
-// SetError is called when the target takes no more bytes.
+// SetError drops what is queued: the target takes no more bytes.
 func (t *transfer) SetError(err error) {
 	t.release(len(t.queue))
 	t.pipe.failed(err)
 }
 
-// SetStopped is called when the connection or the loop is stopping.
+// SetStopped drops what is queued: the connection or the loop is stopping.
 func (t *transfer) SetStopped() {
 	t.release(len(t.queue))
 	t.pipe.failed(nil)
 }
 
-// Env is empty.
+// Env returns an empty environment.
 func (t *transfer) Env() sender.Env { return sender.EmptyEnv{} }

@@ -171,8 +171,8 @@ func (c *change) divide() {
 	}
 }
 
-// pairsFor is how many connections a plan allows, and how many kernel pipes beside them. If the descriptors are what
-// limits the connections, kernel pipes take descriptors that connections can have.
+// pairsFor returns how many connections a plan allows, and how many kernel pipes in addition. If the descriptors are
+// what limits the connections, kernel pipes take descriptors that connections could have.
 func (p *Proxy) pairsFor(next *plan.Plan) (pairs, pipes int) {
 	if pairs = p.fixedPairs; pairs == 0 {
 		pairs = max((p.descriptors-len(p.workers)*len(next.Listeners))/2, 1)
@@ -223,8 +223,8 @@ func (s *changeStep) forward() {
 	s.change.end()
 }
 
-// end is called when a loop has the table, and when a listener that is gone is closed. The address of a listener that
-// is gone is free when the commit has ended.
+// end counts a loop that has the table, or a listener that is gone and closed. When the commit has ended, the address
+// of a listener that is gone is free.
 func (c *change) end() {
 	if c.pending.Add(-1) == 0 {
 		close(c.done)

@@ -100,11 +100,11 @@ func (s *settings) allowed(ip netip.Addr) bool {
 	return (s.allow == nil || s.allow.Contains(ip)) && (s.deny == nil || !s.deny.Contains(ip))
 }
 
-// admitted is [settings.allowed] for the address of a socket that was accepted. If a PROXY header is to tell the
-// client's address, that one counts.
+// admitted reports whether a socket of an address may be accepted: as allowed, unless a PROXY header is to tell the
+// client's address. Then that one counts.
 func (s *settings) admitted(ip netip.Addr) bool { return s.trusted != nil || s.allowed(ip) }
 
-// networks is a set of networks; nil if there are none.
+// networks returns a set of networks, or nil for none.
 func networks(all []config.Prefix) *netset.Set {
 	if len(all) == 0 {
 		return nil

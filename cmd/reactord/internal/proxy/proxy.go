@@ -181,7 +181,7 @@ func (p *Proxy) discard() error {
 	return errors.Join(errs...)
 }
 
-// Addrs are the addresses of the listeners, in the order of the plan in force; zero for unix sockets.
+// Addrs returns the addresses of the listeners, in the order of the plan in force; zero for unix sockets.
 func (p *Proxy) Addrs() []netip.AddrPort {
 	var addrs []netip.AddrPort
 	for _, s := range p.table.Load().listeners {
@@ -190,8 +190,8 @@ func (p *Proxy) Addrs() []netip.AddrPort {
 	return addrs
 }
 
-// Places are where the listeners listen, for people, in the order of the plan in force: see [plan.Listener.Place]. Of a
-// socket of the service manager, and of port 0, it is what the socket has.
+// Places returns where the listeners listen, for people, in the order of the plan in force: see [plan.Listener.Place].
+// For a socket of the service manager, and for port 0, it is what the socket has.
 func (p *Proxy) Places() []string {
 	var places []string
 	for _, s := range p.table.Load().listeners {
@@ -227,10 +227,10 @@ func (p *Proxy) noteChecked() {
 	}
 }
 
-// Plan is the plan in force.
+// Plan returns the plan in force.
 func (p *Proxy) Plan() *plan.Plan { return p.table.Load().plan }
 
-// Loops are the proxy's loops.
+// Loops returns the proxy's loops.
 func (p *Proxy) Loops() []*reactor.Loop { return p.reactor.Loops() }
 
 // Close resets all connections, and returns when the proxy has ended.

@@ -27,7 +27,7 @@ const (
 	DrainEnded
 )
 
-// String is "not draining", "delay", "closing" or "ended".
+// String returns "not draining", "delay", "closing" or "ended".
 func (d DrainPhase) String() string {
 	return [...]string{"not draining", "delay", "closing", "ended"}[d]
 }
@@ -41,10 +41,10 @@ type drain struct {
 	timedOut atomic.Bool
 }
 
-// DrainPhase is how far the proxy's drain has come. It may be called from any goroutine.
+// DrainPhase returns how far the proxy's drain has come. It may be called from any goroutine.
 func (p *Proxy) DrainPhase() DrainPhase { return DrainPhase(p.draining.phase.Load()) }
 
-// Open is how many connections are open. It may be called from any goroutine.
+// Open returns how many connections are open. It may be called from any goroutine.
 func (p *Proxy) Open() (n int64) {
 	for _, w := range p.workers {
 		n += w.open.Load()
@@ -52,8 +52,8 @@ func (p *Proxy) Open() (n int64) {
 	return n
 }
 
-// OpenOnLoops is how many connections are open on each loop, in the order of [Proxy.Loops]. It may be called from any
-// goroutine.
+// OpenOnLoops returns how many connections are open on each loop, in the order of [Proxy.Loops]. It may be called from
+// any goroutine.
 func (p *Proxy) OpenOnLoops() []int {
 	all := make([]int, len(p.workers))
 	for i, w := range p.workers {
@@ -63,7 +63,7 @@ func (p *Proxy) OpenOnLoops() []int {
 }
 
 // StopAccepting leaves accepting to another process, which has the sockets of [Proxy.ListenSockets]: they are closed
-// here, with their queues left to the other one. Health checks end, and no plan is taken any more. Open connections
+// here, with their queues left to the other one. Health checks end, and further plans are refused. Open connections
 // live on until [Proxy.Drain]. It may be called from any goroutine.
 func (p *Proxy) StopAccepting() {
 	p.planning.Lock()

@@ -30,7 +30,7 @@ type memory struct {
 
 const patienceFull = 1 << 16
 
-// scale is how long a connection may be idle instead of d. From any thread.
+// scale returns how long a connection may be idle instead of d. From any thread.
 func (m *memory) scale(d time.Duration) time.Duration {
 	n := m.patience.Load()
 	if n == patienceFull {
@@ -39,7 +39,7 @@ func (m *memory) scale(d time.Duration) time.Duration {
 	return d / patienceFull * time.Duration(n)
 }
 
-// patienceAt is the part of the timeouts that is left when a part of the memory is used.
+// patienceAt returns which part of the timeouts is left when a part of the memory is used.
 func patienceAt(used float64) float64 {
 	over := (used - pressureFrom) / (1 - pressureFrom)
 	return 1 - (1-leastPatience)*min(max(over, 0), 1)
@@ -95,8 +95,8 @@ type memorySource struct {
 	proc, cgroup string // directories; "": /proc/self and /sys/fs/cgroup
 }
 
-// used is the part of the memory that is used: of limit, or of what the process's cgroup may have if limit is 0. It is
-// 0 if there is no limit.
+// used returns the part of the memory that is used: of limit, or of what the process's cgroup may have if limit is 0;
+// or 0 without a limit.
 func (s memorySource) used(limit int64) float64 {
 	if limit > 0 {
 		return float64(s.resident()) / float64(limit)
@@ -104,7 +104,7 @@ func (s memorySource) used(limit int64) float64 {
 	return s.ofCgroup()
 }
 
-// resident is the resident memory of the process.
+// resident returns the resident memory of the process.
 func (s memorySource) resident() int64 {
 	fields := bytes.Fields(s.read(orDefault(s.proc, "/proc/self"), "statm"))
 	if len(fields) < 2 {
@@ -113,7 +113,7 @@ func (s memorySource) resident() int64 {
 	return number(fields[1]) * int64(os.Getpagesize())
 }
 
-// ofCgroup is the largest used part of the cgroups that the process is in. What files keep cached is not used: the
+// ofCgroup returns the largest used part of the cgroups that the process is in. What files keep cached is not used: the
 // kernel frees it first. Sockets count here, unlike in the resident memory.
 func (s memorySource) ofCgroup() (used float64) {
 	of := ""
@@ -137,7 +137,7 @@ func (s memorySource) ofCgroup() (used float64) {
 	}
 }
 
-// cached is the memory of a cgroup that keeps files which were not used for a time.
+// cached returns the memory of a cgroup that keeps files which were not used for a time.
 func (s memorySource) cached(dir string) int64 {
 	for line := range bytes.Lines(s.read(dir, "memory.stat")) {
 		if n, ok := bytes.CutPrefix(line, []byte("inactive_file ")); ok {
@@ -152,7 +152,7 @@ func (memorySource) read(dir, name string) []byte {
 	return b
 }
 
-// number is 0 if b is none, as "max".
+// number returns 0 if b is not a number, such as "max".
 func number(b []byte) int64 {
 	n, _ := strconv.ParseInt(string(b), 10, 64)
 	return n

@@ -14,8 +14,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
-// sharedBackend is the connections that wait for room in a backend, on all loops. On each loop they get it in order;
-// the loops take turns.
+// sharedBackend is what the loops share of a backend: the queue of connections that wait for room, and counters. On
+// each loop they get room in order; the loops take turns.
 type sharedBackend struct {
 	queued       atomic.Int64
 	_            [64]byte
@@ -29,7 +29,7 @@ type sharedBackend struct {
 	noServerLog logEvery      // likewise
 }
 
-// backend is what a worker has for a backend.
+// backend is what one loop has of a backend.
 type backend struct {
 	worker       *worker
 	upstream     *upstream.Backend
@@ -44,21 +44,21 @@ type backend struct {
 	waiter       *limit.Waiter // among those of the queue
 }
 
-// sharedBackends are the queues of a proxy.
+// sharedBackends are those of a proxy, made when a connection first needs them.
 type sharedBackends struct {
 	mu sync.Mutex // of who makes a queue; who reads one takes no lock
 	of sync.Map   // *upstream.Backend → *queue
 }
 
-// find is the queue of a backend; nil: there is none yet.
+// find returns what the loops share of a backend, or nil before its first connection.
 func (q *sharedBackends) find(b *upstream.Backend) *sharedBackend {
 	found, _ := q.of.Load(b)
 	out, _ := found.(*sharedBackend)
 	return out
 }
 
-// sharedBackend is the queue of a backend. The caller keeps its lane, so that the lock is taken once a loop and
-// backend.
+// sharedBackend returns what the loops share of a backend, and makes it on first use. Loops keep what it returns, so
+// each takes the lock once for a backend.
 func (p *Proxy) sharedBackend(b *upstream.Backend) *sharedBackend {
 	p.backends.mu.Lock()
 	defer p.backends.mu.Unlock()
@@ -78,8 +78,7 @@ func (p *Proxy) sharedBackend(b *upstream.Backend) *sharedBackend {
 	return q
 }
 
-// forgetBackends drops the queues of backends that are not in the table any more. Their connections still refer to
-// them.
+// forgetBackends drops those that are no longer in the table. Their connections still refer to them.
 func (p *Proxy) forgetBackends(backends map[string]*upstream.Backend) {
 	p.backends.of.Range(func(key, _ any) bool {
 		if b := key.(*upstream.Backend); backends[b.Name] != b {
@@ -89,17 +88,17 @@ func (p *Proxy) forgetBackends(backends map[string]*upstream.Backend) {
 	})
 }
 
-// noBackend is what is read of a backend that has had no connection.
+// noBackend is read for a backend that has had no connection.
 var noBackend sharedBackend
 
-// read reads the queue into a reading of its backend. It takes no lock.
+// read completes a reading of the backend. It takes no lock.
 func (q *sharedBackend) read(out *stats.Backend) {
 	out.Queued, out.QueueTime = int(q.queued.Load()), q.queueTime.Read()
 	out.NoServer, out.QueueRefused = q.noServer.Load(), q.queueRefused.Load()
 	out.Handshakes = q.handshakes.read()
 }
 
-// groupChanged lets connections go on for which a change of the servers has made room. From any thread.
+// groupChanged resumes connections for which a change of the servers has made room. From any thread.
 func (p *Proxy) groupChanged(b *upstream.Backend) {
 	p.noteChecked()
 	if q := p.backends.find(b); q != nil {
@@ -109,7 +108,7 @@ func (p *Proxy) groupChanged(b *upstream.Backend) {
 	}
 }
 
-// backend is the worker's lane of a backend, with the settings that are in force now.
+// backend returns the worker's part of a backend, with the settings that are in force now.
 func (w *worker) backend(b *upstream.Backend) *backend {
 	l := w.backends[b]
 	if l == nil {
@@ -128,10 +127,10 @@ func (l *backend) configure(s *config.Backend, keys *certs.Client) {
 	l.localAddrs = newLocalAddrs(s.SourceAddresses)
 }
 
-// maxRouteConfigs bounds how many settings a lane keeps: plans may come with ever other limits.
+// maxRouteConfigs bounds how many settings a backend keeps: each plan may come with other limits.
 const maxRouteConfigs = 64
 
-// configFor are the settings of new connections of a route; nil: they have none.
+// configFor returns the settings for new connections of a route, or of none.
 func (l *backend) configFor(r *route) *config.Backend {
 	if r == nil || r.limits == (routeLimits{}) {
 		return l.config
@@ -150,7 +149,7 @@ func (l *backend) configFor(r *route) *config.Backend {
 	return s
 }
 
-// followBackends drops the lanes that are not in the table any more, and lets connections go on for which a plan has
+// followBackends drops the backends that are no longer in the table, and resumes connections for which a plan has made
 // room.
 func (w *worker) followBackends(backends map[string]*upstream.Backend) {
 	for b, l := range w.backends {
@@ -163,7 +162,7 @@ func (w *worker) followBackends(backends map[string]*upstream.Backend) {
 	}
 }
 
-// enterQueue takes one of so many places of the queue, if one is free.
+// enterQueue takes one of the places of a queue of a size, if one is free.
 func (q *sharedBackend) enterQueue(size int) bool {
 	for {
 		n := q.queued.Load()
@@ -176,7 +175,7 @@ func (q *sharedBackend) enterQueue(size int) bool {
 	}
 }
 
-// leaveQueue gives the place back, after so much time.
+// leaveQueue gives the place back, and counts how long it was taken.
 func (q *sharedBackend) leaveQueue(ns int64) {
 	q.queued.Add(-1)
 	q.queueTime.Observe(ns)
@@ -191,8 +190,8 @@ func (l *backend) Resume() bool {
 	return true
 }
 
-// resume lets the connections at the head of the line go on, while there is room. It joins the waiters before it asks
-// for the last time, so that it cannot miss room that is given back meanwhile.
+// resume takes room for the connections at the head of the queue, as long as there is some. It joins the waiters before
+// it asks for the last time, so that it cannot miss room that is given back meanwhile.
 func (l *backend) resume() {
 	for joined := false; l.queue.length != 0; {
 		p := l.queue.first()

@@ -42,13 +42,13 @@ func (d *dial) endWatch() {
 	}
 }
 
-// StopToken is how the watch is ended.
+// StopToken returns what ends the watch.
 func (k *clientWatch) StopToken() stop.Token { return k.stop.Token() }
 
-// Env has the stop token of the watch.
+// Env returns the watch, which has the stop token.
 func (k *clientWatch) Env() sender.Env { return k }
 
-// SetValue is called when the client has reset the connection. A unix socket that was closed by its peer has hung up
+// SetValue ends the connection if the client has reset it. A unix socket that was closed by its peer has hung up
 // without an error, and what was sent before is still for the server.
 func (k *clientWatch) SetValue(events uint32) {
 	if c := k.release(); c.phase == phaseConnecting && events&unix.POLLERR != 0 {
@@ -56,10 +56,10 @@ func (k *clientWatch) SetValue(events uint32) {
 	}
 }
 
-// SetError is called when the socket cannot be polled, or is being closed.
+// SetError ends the watch: the socket cannot be polled, or is being closed.
 func (k *clientWatch) SetError(error) { k.release() }
 
-// SetStopped is called when the connection has its server, or when the loop is stopping.
+// SetStopped ends the watch: the connection has its server, or the loop is stopping.
 func (k *clientWatch) SetStopped() { k.release() }
 
 // release gives back the watch, and returns its connection.

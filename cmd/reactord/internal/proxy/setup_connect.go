@@ -100,8 +100,8 @@ func (d *dial) expire() {
 // queued reports whether the connection waits in the queue.
 func (d *dial) queued() bool { return d.task != nil && d.task.place.queue == &d.conn.backend.queue }
 
-// abandon is called when the connection is closed. It returns the sides whose sockets are to be closed. A task ends the
-// dial: it counts as another socket.
+// abandon gives up a dial whose connection is closed. It returns the sides whose sockets are to be closed. A task ends
+// the dial: it counts as another socket.
 func (d *dial) abandon() sideSet {
 	switch {
 	case d.task != nil:
@@ -114,7 +114,7 @@ func (d *dial) abandon() sideSet {
 	return clientSide
 }
 
-// deadlineFor is when something ends that may take so long from now on.
+// deadlineFor returns when something ends that begins now and has a limit: the deadline of all attempts at the latest.
 func (d *dial) deadlineFor(now int64, limit time.Duration) int64 {
 	if limit <= 0 {
 		return d.deadline
@@ -207,7 +207,7 @@ func (d *dial) Start() {
 	d.connect.Start()
 }
 
-// SetValue is called when the server is connected.
+// SetValue continues: the server is connected.
 func (d *dial) SetValue(struct{}) {
 	switch {
 	case d.awaiter != nil:
@@ -217,7 +217,7 @@ func (d *dial) SetValue(struct{}) {
 	} // else it is too late: the socket is being closed
 }
 
-// SetError is called when the server cannot be reached.
+// SetError continues in a task: the server cannot be reached.
 func (d *dial) SetError(err error) {
 	switch {
 	case d.awaiter != nil:
@@ -228,7 +228,7 @@ func (d *dial) SetError(err error) {
 	}
 }
 
-// SetStopped is called when the loop is stopping, or when the attempt was cancelled.
+// SetStopped ends the connection: the loop is stopping, or the attempt was cancelled.
 func (d *dial) SetStopped() {
 	switch {
 	case d.awaiter != nil:
@@ -238,7 +238,7 @@ func (d *dial) SetStopped() {
 	}
 }
 
-// Env is the environment of the task, if one awaits the attempt.
+// Env returns the environment of the task, if one awaits the attempt.
 func (d *dial) Env() sender.Env {
 	if d.awaiter != nil {
 		return d.awaiter.Env()
@@ -282,7 +282,7 @@ func (d *dial) proceed() {
 	d.task.op.Start()
 }
 
-// run is the task: it continues until the connection has a server.
+// run continues until the connection has a server. It is the task.
 func (d *dial) run(t *task.T) error {
 	for {
 		if d.err != nil {
@@ -398,7 +398,7 @@ func (w *worker) jitter(d time.Duration) int64 {
 	return int64(d) - quarter + int64(w.random.Uint64()%uint64(2*quarter+1))
 }
 
-// failureReason is how a connection ends whose last attempt has failed.
+// failureReason returns how a connection ends whose last attempt has failed.
 func (d *dial) failureReason() closeReason {
 	switch {
 	case d.handshaking && errors.Is(d.err, os.ErrDeadlineExceeded):
@@ -518,7 +518,7 @@ func (d *dial) reach(t *task.T) error {
 	return err
 }
 
-// fail is how the task ends when the connection has got no server.
+// fail ends the task: the connection gets no server.
 func (d *dial) fail(why closeReason, err error) error {
 	d.task.why = why
 	d.logNoServer(why, err)
@@ -541,12 +541,12 @@ func (d *dial) logNoServer(why closeReason, err error) {
 // errNoServer is what fail returns.
 var errNoServer = errors.New("no server")
 
-// Env has the loop, and the stop token of the dial.
+// Env returns the task, which has the loop and a stop token.
 func (k *dialTask) Env() sender.Env             { return k }
 func (k *dialTask) Scheduler() sender.Scheduler { return k.dial.conn.loop() }
 func (k *dialTask) StopToken() stop.Token       { return k.stop.Token() }
 
-// SetValue is called when there is a server.
+// SetValue finishes the dial: there is a server.
 func (k *dialTask) SetValue(struct{}) {
 	s := k.release()
 	if s.conn.phase == phaseClosed {
@@ -556,7 +556,7 @@ func (k *dialTask) SetValue(struct{}) {
 	s.finish()
 }
 
-// SetError is called when there is none.
+// SetError ends the connection: no server is left, or the loop has ended.
 func (k *dialTask) SetError(err error) {
 	if p, ok := errors.AsType[*sender.PanicError](err); ok {
 		panic(p)
@@ -568,7 +568,7 @@ func (k *dialTask) SetError(err error) {
 	k.failed(k.why)
 }
 
-// SetStopped is called when the connection was closed meanwhile, or when the loop is stopping.
+// SetStopped ends the dial: the connection was closed meanwhile, or the loop is stopping.
 func (k *dialTask) SetStopped() { k.failed(reasonKilled) }
 
 func (k *dialTask) failed(why closeReason) {
@@ -600,7 +600,7 @@ func (d *dial) closeServer() {
 	c.closing.ops[server].Start()
 }
 
-// withState is s with a place for its operation state. The states that tasks reuse would keep the connection in memory.
+// withState connects s in caller-owned storage. The states that tasks reuse would keep the connection in memory.
 func withState[T, O any, S sender.Sender[T, O]](s S, at *O) stateSender[T, O, S] {
 	return stateSender[T, O, S]{s, at}
 }

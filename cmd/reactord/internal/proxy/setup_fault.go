@@ -93,7 +93,8 @@ func (d *dial) blame(err error) {
 	to.Refused()
 }
 
-// absolve is called when a server accepts the client: what another one has refused before was not the client's fault.
+// absolve blames an earlier server that has refused the client: another one accepts it, so it was not the client's
+// fault.
 func (d *dial) absolve() {
 	if d.suspect.err != nil {
 		d.suspect.server.Blame()

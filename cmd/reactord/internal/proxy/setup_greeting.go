@@ -30,7 +30,7 @@ type greeting struct {
 	tlvs     proxyproto.TLVs
 }
 
-// connected is called when the first attempt has connected the server.
+// connected greets the server that the first attempt has connected.
 func (d *dial) connected() {
 	c := d.conn
 	d.connectedAt = c.loop().Now()
@@ -49,7 +49,7 @@ func (d *dial) connected() {
 	g.send.Start()
 }
 
-// SetValue is called when all was sent. Fewer bytes were sent if the connection or the loop is stopping.
+// SetValue ends the dial: all was sent. Fewer bytes were sent if the connection or the loop is stopping.
 func (g *greeting) SetValue(n int) {
 	switch d := g.dial; {
 	case d.task != nil || d.conn.phase != phaseConnecting: // it is too late: the socket is being closed
@@ -60,7 +60,7 @@ func (g *greeting) SetValue(n int) {
 	}
 }
 
-// SetError is called when the server takes no bytes.
+// SetError continues in a task: the server takes no bytes.
 func (g *greeting) SetError(err error) {
 	if d := g.dial; d.task == nil && d.conn.phase == phaseConnecting {
 		d.failed(err)
@@ -68,20 +68,20 @@ func (g *greeting) SetError(err error) {
 	}
 }
 
-// SetStopped is called when the loop is stopping, or the socket is being closed.
+// SetStopped ends the connection: the loop is stopping, or the socket is being closed.
 func (g *greeting) SetStopped() {
 	if d := g.dial; d.task == nil {
 		d.conn.close(reasonKilled, bothSides)
 	}
 }
 
-// Env is empty.
+// Env returns an empty environment.
 func (g *greeting) Env() sender.Env { return sender.EmptyEnv{} }
 
-// noTLS is that with a server that speaks none.
+// noTLS is the TLS configuration for plaintext servers.
 var noTLS = config.ClientTLS{StartTLS: "none"}
 
-// tlsConfig is how TLS begins with the server: as the backend says, unless the server has none.
+// tlsConfig returns how TLS begins with the server: as the backend says, unless the server is plaintext.
 func (d *dial) tlsConfig() *config.ClientTLS {
 	if d.plain {
 		return &noTLS
@@ -95,8 +95,8 @@ func (d *dial) awaitsReply() bool {
 	return s.Enabled || s.StartTLS != "none" || c.clientStartTLS() != "" && starttls.NewGreeted(c.clientStartTLS()) != nil
 }
 
-// clientStartTLS is the protocol in which the client was greeted: the greeting of the server is not for it. See
-// [starttls].
+// clientStartTLS returns the protocol in which the listener has greeted the client: the greeting of the server is not
+// for it then. See [starttls].
 func (c *conn) clientStartTLS() string {
 	if c.identity == nil {
 		return ""
@@ -104,8 +104,8 @@ func (c *conn) clientStartTLS() string {
 	return c.identity.startTLS
 }
 
-// firstBytes is what is sent as soon as the server is connected: the PROXY header, and the early bytes unless others
-// send them.
+// firstBytes returns what is sent as soon as the server is connected: the PROXY header, and the early bytes unless a
+// later step sends them.
 func (d *dial) firstBytes() []byte {
 	c := d.conn
 	var early []byte
@@ -136,7 +136,7 @@ func (d *dial) firstBytes() []byte {
 	return g.bytes
 }
 
-// ensureGreeting is the greeting, which there is from now on.
+// ensureGreeting returns the greeting and takes it from the pool on first use.
 func (d *dial) ensureGreeting() *greeting {
 	if d.greeting == nil {
 		d.greeting = d.conn.worker().greetings.Get()
@@ -166,7 +166,7 @@ func (c *conn) appendTLVs(dst proxyproto.TLVs) proxyproto.TLVs {
 	return dst
 }
 
-// appendReceived appends what another proxy has told. The checksum was that of its header.
+// appendReceived appends the TLVs of another proxy, without the checksum, which was that of its header.
 func appendReceived(dst, all proxyproto.TLVs) proxyproto.TLVs {
 	for kind, value := range all.All() {
 		if kind != proxyproto.CRC32C && kind != proxyproto.Noop {
@@ -210,7 +210,7 @@ var noIdentity identity
 // uniqueID identifies the connection among those of all processes.
 func (c *conn) uniqueID() string { return fmt.Sprintf("%016x%016x", c.worker().proxy.unique, c.id) }
 
-// proxySSL is what a header tells of the client's TLS.
+// proxySSL returns what a PROXY header tells of the client's TLS.
 func proxySSL(a *handshakeResult) *proxyproto.SSL {
 	out := &proxyproto.SSL{TLS: true, Cipher: tls.CipherSuiteName(a.cipher)}
 	switch a.version {
@@ -275,7 +275,7 @@ func (d *dial) negotiate(t *task.T) error {
 }
 
 // converse asks the server for TLS, or takes the greeting from it that the client has got from the listener. What the
-// server has said for the client is passed on.
+// server says for the client is passed on.
 func (d *dial) converse(t *task.T, speak *starttls.Dialogue) error {
 	c := d.conn
 	var heard []byte

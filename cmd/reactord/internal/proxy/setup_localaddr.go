@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// localAddrs are local addresses of one family, from which a lane connects to servers.
+// localAddrs are local addresses of one family, from which a loop connects to the servers of a backend.
 type localAddrs struct {
 	list []localAddr
 	turn int
@@ -46,8 +46,8 @@ func newLocalAddrs(addrs []config.IP) (out [2]localAddrs) {
 	return out
 }
 
-// next is the source whose turn it is, without those that had no port left just now; nil: the kernel chooses. If none
-// is left, it is one of those.
+// next returns the address whose turn it is, without those that had no port left just now, unless all had none. It
+// returns nil if the kernel chooses.
 func (s *localAddrs) next(now int64) *localAddr {
 	if len(s.list) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (s *localAddrs) next(now int64) *localAddr {
 	return &s.list[s.turn]
 }
 
-// available reports whether there is a source that is not exhausted.
+// available reports whether an address may have a port left.
 func (s *localAddrs) available(now int64) bool {
 	for i := range s.list {
 		if s.list[i].exhaustedUntil <= now {

@@ -71,7 +71,7 @@ var (
 	errReplyNeeded = errors.New("the client has to be answered")
 )
 
-// refusal is why an opening cannot go on.
+// refusal is why an opening cannot continue.
 type refusal struct {
 	why closeReason
 	err error
@@ -97,7 +97,7 @@ func (c *conn) open(s *settings) {
 	o.advance()
 }
 
-// checkSender checks that a PROXY header of this client counts. A unix socket has no address: its permissions decide.
+// checkSender checks that a PROXY header of this peer counts. A unix socket has no address: its permissions decide.
 func (o *opening) checkSender() error {
 	if s := o.settings; s.expectsHeader() && o.conn.listener.shared.path == "" {
 		switch a := o.conn.peerAddr().Addr(); {
@@ -112,13 +112,13 @@ func (o *opening) checkSender() error {
 
 var errUntrusted = errors.New("a PROXY header is expected, and its sender is not in proxy_protocol.trusted")
 
-// setDeadline sets the time that what follows may take.
+// setDeadline sets how long the next steps may take.
 func (o *opening) setDeadline(d time.Duration) {
 	c := o.conn
 	c.loop().SetTimer(&c.timer, c.loop().Now()+int64(d))
 }
 
-// expire is called when that has passed.
+// expire ends an opening that has taken too long.
 func (o *opening) expire() {
 	why := reasonOpeningTimeout
 	if o.stage == stageHandshake {
@@ -128,8 +128,8 @@ func (o *opening) expire() {
 	o.conn.close(why, bothSides)
 }
 
-// abandon is called when the connection is closed. It returns the side whose socket is to be closed. The task counts as
-// another socket.
+// abandon gives up an opening whose connection is closed. It returns the side whose socket is to be closed. The task
+// counts as another socket.
 func (o *opening) abandon() sideSet {
 	if o != nil && o.task != nil {
 		o.conn.closingSockets++
@@ -316,8 +316,8 @@ func (o *opening) refuse(err error) {
 	c.close(why, why.sidesToReset())
 }
 
-// sidesToReset is the sides that are told by a reset that the connection was refused. After TLS has begun, an alert
-// tells it, which a reset would overtake.
+// sidesToReset returns the sides that learn by a reset that the connection was refused. After TLS has begun, an alert
+// says so, which a reset would overtake.
 func (e closeReason) sidesToReset() sideSet {
 	switch e {
 	case reasonOpeningClient, reasonBadPreamble, reasonClientTLS, reasonClientTLSTimeout:
@@ -326,7 +326,7 @@ func (e closeReason) sidesToReset() sideSet {
 	return bothSides
 }
 
-// SetValue is called when something was received.
+// SetValue continues with what was received.
 func (o *opening) SetValue(lease reactor.Lease) {
 	if o.conn.phase != phaseOpening {
 		lease.Release()
@@ -339,17 +339,17 @@ func (o *opening) SetValue(lease reactor.Lease) {
 	o.advance()
 }
 
-// SetError is called when the client has reset the connection, or it is being closed.
+// SetError ends the connection: the client has reset it, or it is being closed.
 func (o *opening) SetError(err error) {
 	if o.conn.phase == phaseOpening {
 		o.refuse(&refusal{reasonOpeningClient, err})
 	}
 }
 
-// SetStopped is called when the loop is stopping, or the connection is being closed.
+// SetStopped ends the connection: the loop is stopping, or it is being closed.
 func (o *opening) SetStopped() { o.conn.close(reasonKilled, bothSides) }
 
-// Env is empty.
+// Env returns an empty environment.
 func (o *opening) Env() sender.Env { return sender.EmptyEnv{} }
 
 // runTask continues in a task.
@@ -360,7 +360,7 @@ func (o *opening) runTask() {
 	o.task.op.Start()
 }
 
-// run is the task: it continues until the backend can be chosen.
+// run continues until the backend can be chosen. It is the task.
 func (o *opening) run(t *task.T) error {
 	s := o.settings
 	if o.target != nil { // it was chosen before: only the handshake is left
@@ -446,7 +446,8 @@ func (o *opening) receive(t *task.T) error {
 	return o.append(lease)
 }
 
-// clientError is the error of an operation of the client's socket: the client is gone, or the task is stopped.
+// clientError returns how the opening ends when an operation of the client's socket has failed: the client is gone, or
+// the task is stopped.
 func clientError(err error) error {
 	if errors.Is(err, sender.ErrStopped) {
 		return err
@@ -454,7 +455,7 @@ func clientError(err error) error {
 	return &refusal{reasonOpeningClient, err}
 }
 
-// handshakeRefusal is how the opening ends when the handshake with the client has ended with an error.
+// handshakeRefusal returns how the opening ends after a handshake with the client.
 func handshakeRefusal(err error) error {
 	_, refused := errors.AsType[*refusal](err)
 	switch {
@@ -466,15 +467,15 @@ func handshakeRefusal(err error) error {
 	return &refusal{reasonClientTLS, err}
 }
 
-// Env has the loop, and the stop token of the opening.
+// Env returns the task, which has the loop and a stop token.
 func (k *openingTask) Env() sender.Env             { return k }
 func (k *openingTask) Scheduler() sender.Scheduler { return k.opening.conn.loop() }
 func (k *openingTask) StopToken() stop.Token       { return k.stop.Token() }
 
-// SetValue is called when the backend can be chosen.
+// SetValue ends the opening: the backend can be chosen.
 func (k *openingTask) SetValue(struct{}) { k.ended(nil) }
 
-// SetError is called when the connection is refused.
+// SetError refuses the connection.
 func (k *openingTask) SetError(err error) {
 	if p, ok := errors.AsType[*sender.PanicError](err); ok {
 		panic(p)
@@ -485,7 +486,7 @@ func (k *openingTask) SetError(err error) {
 	k.ended(err)
 }
 
-// SetStopped is called when the connection was closed meanwhile, or when the loop is stopping.
+// SetStopped ends the opening: the connection was closed meanwhile, or the loop is stopping.
 func (k *openingTask) SetStopped() { k.ended(sender.ErrStopped) }
 
 // ended ends the task.
@@ -506,7 +507,7 @@ func (k *openingTask) ended(err error) {
 	}
 }
 
-// earlyBytes returns what the client has sent and was not consumed.
+// earlyBytes returns what the client has sent and no step has consumed.
 func (c *conn) earlyBytes() []byte {
 	if c.opening == nil {
 		return nil
@@ -522,7 +523,7 @@ func (c *conn) countEarly() {
 	}
 }
 
-// reusable is b as a buffer for another connection, unless it is large.
+// reusable returns b as an empty buffer for another connection, or nil if it is large.
 func reusable[B ~[]byte](b B) B {
 	if cap(b) > 4<<10 {
 		return nil

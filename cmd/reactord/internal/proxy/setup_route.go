@@ -52,7 +52,8 @@ const (
 // routeLimits are what a route has instead of its backend, where it is not 0.
 type routeLimits struct{ idle, lifetime time.Duration }
 
-// newRouter makes the router of a listener, whose own TLS ends is. before are its endings until now.
+// newRouter makes the router of a listener, whose own TLS ends as a termination says. before are the terminations until
+// now.
 func newRouter(l *plan.Listener, next *table, ends *tlsTermination, before tlsTerminations) (*router, error) {
 	r := &router{exact: map[string][]int{}, wildcard: map[string][]int{}}
 	if l.Backend != "" {
@@ -83,7 +84,7 @@ func newRouter(l *plan.Listener, next *table, ends *tlsTermination, before tlsTe
 	return r, nil
 }
 
-// routeKeys are the certificates of a route of its own; nil: it has none.
+// routeKeys returns the certificates of a route that has some.
 func routeKeys(l *plan.Listener, index int) *certs.Server {
 	if index >= len(l.RouteKeys) {
 		return nil
@@ -126,7 +127,7 @@ func (r *router) add(c *config.Route, made route) {
 	}
 }
 
-// route is the route of what was asked; nil: there is none.
+// route returns the route of a request, or nil.
 func (r *router) route(a *routeRequest) *route {
 	if len(r.routes) == 0 {
 		return nil
@@ -154,7 +155,7 @@ func (r *route) nameOrEmpty() string {
 	return r.name
 }
 
-// find is the index of the first route that matches; the number of routes: none does.
+// find returns the index of the first route that matches, or the number of routes.
 func (r *router) find(a *routeRequest) int {
 	first := r.first(r.any, a, len(r.routes))
 	sni := a.identity().SNI
@@ -172,7 +173,7 @@ func (r *router) find(a *routeRequest) int {
 	}
 }
 
-// first is the first of these routes that matches, if it is before another one.
+// first returns the first of these routes that matches, or before if that comes before it.
 func (r *router) first(routes []int, a *routeRequest, before int) int {
 	for _, i := range routes {
 		if i >= before {
@@ -200,8 +201,8 @@ func (r *route) matches(a *routeRequest) bool {
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
 
-// routeRequest is a connection whose route is looked for. The kernel is asked for an address once, and only if a route
-// needs it.
+// routeRequest is a connection or session whose route is to be found. The kernel is asked for an address once, and only
+// if a route needs it.
 type routeRequest struct {
 	conn                *conn      // nil: a UDP session, whose addresses are known
 	speaks              transports // 0: it is not known
@@ -266,7 +267,7 @@ func newTargets(c *config.Route, backends map[string]*upstream.Backend) (t targe
 	return t, nil
 }
 
-// draw draws a backend by the weights; nil: none has one.
+// draw returns a backend at random by the weights, or nil if none has one.
 func (t targets) draw(random *rand.PCG) *upstream.Backend {
 	switch len(t) {
 	case 0:

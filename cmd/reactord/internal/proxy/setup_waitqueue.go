@@ -9,18 +9,18 @@ import (
 )
 
 // waitQueue is where the tasks of a loop wait for something in order. What they wait for is taken for the first of them
-// while it is still in the line: so no other task gets ahead of it.
+// while it is still in the queue: so no other task gets ahead of it.
 type waitQueue struct {
 	places intrusive.List
 	length int
 }
 
-// first is the place of the task that has waited longest; nil: no task waits.
+// first returns the place of the task that has waited longest, or nil.
 func (l *waitQueue) first() *place {
 	return intrusive.Owner[place](l.places.First(), unsafe.Offsetof(place{}.links))
 }
 
-// place is a place in a line: the operation state of a task that waits.
+// place is a place in a queue: the operation state of a task that waits.
 type place struct {
 	links  intrusive.Links
 	queue  *waitQueue
@@ -29,7 +29,7 @@ type place struct {
 	r      sender.Receiver[struct{}]
 }
 
-// placeSender waits in a line. See [waitQueue.wait].
+// placeSender waits in a queue. See [waitQueue.wait].
 type placeSender struct {
 	queue *waitQueue
 	at    *place
@@ -39,7 +39,7 @@ type placeSender struct {
 // placeOp is the operation state of placeSender. All of it is in the place.
 type placeOp struct{}
 
-// wait is a sender that completes when its turn has come, as leave says. A stop request ends the wait.
+// wait returns a sender that completes when leave is called for its place. A stop request ends the wait.
 func (l *waitQueue) wait(at *place, c *conn) placeSender { return placeSender{l, at, c} }
 
 // Connect implements [sender.Sender].

@@ -10,10 +10,9 @@ import (
 
 // tlsLayer is the TLS of a connection: with the client, with the server, or with both.
 //
-// crypto/tls has no handshake that can be continued, so a handshake is a part of a task: see tls_handshake.go. When it
-// is done, neither a task nor a buffer is left: a Read of crypto/tls that finds too little returns
-// os.ErrDeadlineExceeded, as after SetReadDeadline, and continues the next time. It reads leases, which stay encrypted
-// while the other side takes nothing. What it writes is queued, so nothing waits under its locks: see tls_flow.go.
+// crypto/tls is driven as in reactor/server, whose tls.go says why: the handshake is a part of a task
+// (tls_handshake.go), a Read that finds too little returns os.ErrDeadlineExceeded and continues the next time, and what
+// is written is queued (tls_flow.go).
 type tlsLayer struct {
 	conn   *conn
 	sides  [2]tlsSide
@@ -49,7 +48,7 @@ type tlsSide struct {
 	flooded   bool // the peer makes us answer, and takes no answer
 }
 
-// tlsSide is a side of the secure connection, which begins to be one.
+// tlsSide returns the TLS state of a side, creating it if needed.
 func (c *conn) tlsSide(side int) *tlsSide {
 	if c.tls == nil {
 		c.tls = &tlsLayer{conn: c}
@@ -60,7 +59,7 @@ func (c *conn) tlsSide(side int) *tlsSide {
 	return &c.tls.sides[side]
 }
 
-// inward is the direction from the side, outward the one to it.
+// inward returns the direction from the side, outward the one to it.
 func (s *tlsSide) inward() int  { return int(s.side) }
 func (s *tlsSide) outward() int { return 1 - int(s.side) }
 

@@ -42,7 +42,7 @@ func (c *conn) flowSecure() {
 	}
 }
 
-// startSecure is start with other receivers.
+// startSecure is start for a connection with TLS on a side.
 func (p *pipe) startSecure(c *conn, from int) {
 	p.conn, p.from = c, uint8(from)
 	p.receive().Connect(&p.recv, (*securePipe)(p))
@@ -71,7 +71,7 @@ func (p *securePipe) SetNext(lease reactor.Lease) {
 	c.tls.advance(int(p.from))
 }
 
-// SetValue is called when the receive reports EOF, which may be a reset.
+// SetValue passes on EOF, which may turn out to be a reset.
 func (p *securePipe) SetValue(struct{}) {
 	c := p.conn
 	s := &c.tls.sides[p.from]
@@ -90,13 +90,13 @@ func (p *securePipe) SetValue(struct{}) {
 	}
 }
 
-// SetError is called when the source was reset.
+// SetError ends the direction: the source was reset.
 func (p *securePipe) SetError(err error) { (*pipe)(p).SetError(err) }
 
-// SetStopped is called when the loop is stopping.
+// SetStopped ends the connection: the loop is stopping.
 func (p *securePipe) SetStopped() { (*pipe)(p).SetStopped() }
 
-// Env is empty.
+// Env returns an empty environment.
 func (p *securePipe) Env() sender.Env { return sender.EmptyEnv{} }
 
 // relay is the bytes of a direction that are in flight, and the operation that sends them. While nothing is calling
@@ -117,7 +117,7 @@ type relay struct {
 	onlyNotify bool
 }
 
-// relay is that of a direction; it makes one if there is none.
+// relay returns the relay of a direction, creating it if needed.
 func (s *tlsLayer) relay(from int) *relay {
 	r := s.relays[from]
 	if r == nil {
@@ -165,7 +165,7 @@ func (r *relay) append(p []byte) {
 	}
 }
 
-// room is a buffer that can be filled further: the last one, or a new one. filled takes it back.
+// room returns a buffer that can be filled further: the last one, or a new one. filled takes it back.
 func (r *relay) room() []byte {
 	if last := len(r.out) - 1; last >= r.sending && cap(r.out[last])-len(r.out[last]) >= minRoom {
 		return r.out[last]
@@ -282,7 +282,7 @@ func (s *tlsSide) encrypt(b []byte) bool {
 	return true
 }
 
-// failTLS is called when a stream cannot be continued, because a peer broke the protocol or has cut the stream off.
+// failTLS ends a stream that cannot be continued, because a peer has broken the protocol or has cut the stream off.
 // What was received before is delivered, and the alert, and then both sides are reset.
 func (c *conn) failTLS(why closeReason, err error) {
 	if c.phase != phaseFlowing {
@@ -341,7 +341,7 @@ func (r *relay) flush() {
 	r.send.Start()
 }
 
-// SetValue is called when the bytes were sent. Fewer were sent if the connection or the loop is stopping.
+// SetValue forgets what was sent. It is less than was given if the connection or the loop is stopping.
 func (r *relay) SetValue(sent int) {
 	s := r.layer
 	if s.conn.phase == phaseClosed || sent < r.bytes {
@@ -366,8 +366,8 @@ func (r *relay) forget(n int) {
 	r.out, r.sending = r.out[:left], 0
 }
 
-// SetError is called when the target takes no more bytes. A peer may close without waiting for our close_notify: that
-// it was not sent is no error.
+// SetError ends the direction: the target takes no more bytes. A peer may close without waiting for our close_notify:
+// that it was not sent is no error.
 func (r *relay) SetError(err error) {
 	p, notified := r.pipe(), r.onlyNotify
 	r.end()
@@ -379,10 +379,10 @@ func (r *relay) SetError(err error) {
 	p.broke(err)
 }
 
-// SetStopped is called when the connection or the loop is stopping.
+// SetStopped ends the direction: the connection or the loop is stopping.
 func (r *relay) SetStopped() { r.SetError(syscall.ECANCELED) }
 
-// Env is empty.
+// Env returns an empty environment.
 func (r *relay) Env() sender.Env { return sender.EmptyEnv{} }
 
 // end gives the relay back, with all that it has.
@@ -399,8 +399,8 @@ func (r *relay) end() {
 	w.relays.Keep(r)
 }
 
-// closeNotify is called when the connection closes: it writes close_notify to the sides that are not reset, if nothing
-// is in flight to them. A peer can then tell the end from a connection that was cut off.
+// closeNotify writes close_notify to the sides of a closing connection that are not reset, if nothing is in flight to
+// them. A peer can then tell the end from a connection that was cut off.
 func (s *tlsLayer) closeNotify(sides sideSet) {
 	if p := s.conn.phase; p != phaseFlowing && p != phaseDraining {
 		return

@@ -274,7 +274,7 @@ func (h *handshakeStats) count(c *tls.Conn, err error) {
 	h[version][result].Add(1)
 }
 
-// read is what was counted so far.
+// read returns what was counted so far.
 func (h *handshakeStats) read() (all stats.Tally[stats.Handshakes]) {
 	for v := range h {
 		for r := range h[v] {

@@ -21,7 +21,7 @@ type tlsTermination struct {
 // tlsTerminations are those of a listener and its routes, each once.
 type tlsTerminations []*tlsTermination
 
-// newTerminations are those of a listener, whose own is first (nil: it has none), and of its routes.
+// newTerminations returns the terminations of a listener and of its routes, the listener's own first.
 func newTerminations(own *tlsTermination, routes []route) (all tlsTerminations) {
 	known := map[*tlsTermination]bool{nil: true}
 	add := func(e *tlsTermination) {
@@ -37,7 +37,8 @@ func newTerminations(own *tlsTermination, routes []route) (all tlsTerminations) 
 	return all
 }
 
-// termination is how TLS ends with these keys; nil: it does not. If it did so before, it is the same.
+// termination returns how TLS ends with these keys, or nil without keys. If it has ended in the same way before, that
+// termination stays.
 func (t *table) termination(keys *certs.Server, c *config.ServerTLS, before tlsTerminations) *tlsTermination {
 	if keys == nil {
 		return nil
@@ -81,7 +82,7 @@ type originator struct {
 	base   *tls.Config
 }
 
-// newOriginator is nil if there is no TLS with the servers.
+// newOriginator returns nil if the backend speaks no TLS with its servers.
 func newOriginator(s *config.Backend, keys *certs.Client) *originator {
 	if keys == nil {
 		return nil
@@ -89,7 +90,7 @@ func newOriginator(s *config.Backend, keys *certs.Client) *originator {
 	return &originator{keys, keys.Config(&s.TLS)}
 }
 
-// keys are those with which o was made. o may be nil.
+// keys returns those that o was made with. o may be nil.
 func (o *originator) keys() *certs.Client {
 	if o == nil {
 		return nil
@@ -97,7 +98,7 @@ func (o *originator) keys() *certs.Client {
 	return o.client
 }
 
-// config is the configuration for a connection.
+// config returns the configuration for a connection.
 func (o *originator) config(c *conn) *tls.Config {
 	out := o.base.Clone()
 	if out.ServerName == "" {
@@ -115,7 +116,7 @@ func (o *originator) config(c *conn) *tls.Config {
 	return out
 }
 
-// sessionCache are the sessions with one server. Servers do not share the keys of their tickets.
+// sessionCache has the TLS sessions with one server. Servers do not share the keys of their tickets.
 type sessionCache struct {
 	of     tls.ClientSessionCache
 	prefix string
@@ -151,7 +152,7 @@ func (r *recordBuffers) put(b []byte) {
 	}
 }
 
-// plainBuffer is a buffer that is free again when what is in it was encrypted.
+// plainBuffer returns a buffer that is free again when its content was encrypted.
 func (w *worker) plainBuffer() []byte {
 	if w.tlsRecords.plain == nil {
 		w.tlsRecords.plain = make([]byte, maxRecord)

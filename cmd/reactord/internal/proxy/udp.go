@@ -28,7 +28,7 @@ func newUDP(l *listener) *udp.Listener {
 	})
 }
 
-// udpSettings are how sessions of a listener end. They are those of before if nothing has changed.
+// udpSettings returns how sessions of a listener end: the settings of before, if nothing has changed.
 func udpSettings(l *plan.Listener, before *settings) *udp.Settings {
 	if l.Network != "udp" {
 		return nil
@@ -50,9 +50,9 @@ func (l *listener) startUDP() {
 	l.udp.Start()
 }
 
-// stopUDP begins no session any more. Datagrams of the sessions are still passed on: until they are idle, or the worker
-// is closed. If another process has the sockets, that receives; or if the plan has no such listener any more, its
-// sessions end, because its address is to be free.
+// stopUDP begins no further session. Datagrams of the sessions are still passed on, until they are idle or the worker
+// is closed. If another process has the sockets, that receives. If the plan has no such listener, its sessions end,
+// because its address is to be free.
 func (l *listener) stopUDP(handedOver bool) {
 	if l.state == listenerClosed {
 		return
@@ -156,13 +156,13 @@ func (o *udpOwner) Count(t udp.Tally) {
 	}
 }
 
-// Failed is called when a socket cannot be received from.
+// Failed notes that a socket cannot be received from.
 func (o *udpOwner) Failed(err error) { (*listener)(o).failed(err) }
 
-// Recovered is called when the socket can be received from again.
+// Recovered notes that the socket can be received from again.
 func (o *udpOwner) Recovered() { (*listener)(o).recovered() }
 
-// Closed is called when the listener has neither sessions nor sockets.
+// Closed ends the listener: it has neither sessions nor sockets.
 func (o *udpOwner) Closed() { (*listener)(o).closed() }
 
 // udpStats is the counters that only listeners of UDP have.

@@ -32,7 +32,7 @@ func sessionOf(l *intrusive.Links) *session {
 	return intrusive.Owner[session](l, unsafe.Offsetof(session{}.links))
 }
 
-// beginSession makes a session for which room was taken; nil: there is no server for it.
+// beginSession makes a session for which room was taken, or returns nil if no server takes it.
 func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Session {
 	w, a := l.worker, l.associate()
 	l.stats.accepted.Add(1)
@@ -90,7 +90,7 @@ func (a *association) refuseSession(s *settings, q *routeRequest, why closeReaso
 	return nil
 }
 
-// header is the PROXY header in front of each datagram, if the backend asks for one.
+// header returns the PROXY header in front of each datagram, if the backend asks for one.
 func (x *session) header() []byte {
 	if x.config.ProxyProtocol.Version != "v2" {
 		return nil
@@ -112,14 +112,14 @@ func (x *session) Bind(s *reactor.Socket) error {
 	return nil
 }
 
-// Answered is called when the first datagram of the server has come: until then it is not known to be there.
+// Answered notes the first datagram of the server: until it comes, the server is not known to be there.
 func (x *session) Answered() {
 	x.answered = x.loop().Now()
 	x.server.Connected(x.began, x.answered)
 	x.listener.stats.firstByte.Observe(x.answered - x.began)
 }
 
-// Refused is called when the server does not take datagrams.
+// Refused notes that the server does not take datagrams.
 func (x *session) Refused(err error) {
 	if noPort(err) && x.localAddr != nil {
 		x.localAddr.exhaustedUntil = x.loop().Now() + int64(reactor.AcceptBackoff)
@@ -139,7 +139,7 @@ func (x *session) reset(why closeReason) {
 	}
 }
 
-// reasonOf is why the session has ended, for the counters and the log.
+// reasonOf returns why the session has ended, for the counters and the log.
 func (x *session) reasonOf(why udp.Why) closeReason {
 	switch why {
 	case udp.WhyIdle:

@@ -91,7 +91,7 @@ func (w *worker) seed(seed uint64) {
 	w.random.Seed(rand.Uint64(), rand.Uint64())
 }
 
-// start is the worker's first work on its loop.
+// start puts the first plan in force. It is the worker's first work on its loop.
 func (w *worker) start() { w.follow(w.proxy.firstChange) }
 
 // follow puts a plan in force.

@@ -43,7 +43,7 @@ func (w *worker) Resume() bool {
 	return true
 }
 
-// waitForFD is called before a connection joins the line forFD. Each call is followed by one of hasFD.
+// waitForFD announces a connection that joins the queue forFD. Each call is followed by one of hasFD.
 func (w *worker) waitForFD() {
 	w.proxy.waitingForFD.Add(1)
 	if !w.retry.Pending() {
@@ -56,7 +56,7 @@ type retryTimer worker
 
 func (r *retryTimer) OnTimer(int64) { (*worker)(r).retryWaiting() }
 
-// hasFD is called when a connection has left the line.
+// hasFD notes that a connection has left the queue.
 func (w *worker) hasFD() { w.proxy.waitingForFD.Add(-1) }
 
 // retryWaiting retries the connections that wait for a descriptor, in order, until one of them has to wait again.
