@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
 // decoder fills a Config from YAML nodes, guided by the types of the settings. It continues after an error, to report
@@ -40,7 +41,7 @@ func (d *decoder) section(p *place, name string, n ast.Node, s *shape, v reflect
 
 // setting reads one entry of a mapping into the field of its key.
 func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v reflect.Value) {
-	at := positionOf(entry.Key)
+	at := yamltree.PositionOf(entry.Key)
 	name, ok := entry.Key.(*ast.StringNode)
 	if !ok {
 		d.add(at, "a key is plain text, not %s", describe(entry.Key))
@@ -51,11 +52,11 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 		d.unknownKey(p, name.Value, at, s)
 		return
 	}
-	if first := p.child(f.key); first != nil && first.key.line != 0 {
-		d.add(at, "%s is already set in line %d", f.key, first.key.line)
+	if first := p.child(f.key); first != nil && first.key.Line != 0 {
+		d.add(at, "%s is already set in line %d", f.key, first.key.Line)
 		return
 	}
-	made := p.field(f.key, positionOf(entry.Value))
+	made := p.field(f.key, yamltree.PositionOf(entry.Value))
 	made.key = at
 	if f.isList() {
 		d.list(made, f, entry.Value, f.of(v))
@@ -98,7 +99,7 @@ func (d *decoder) list(p *place, f *field, n ast.Node, v reflect.Value) {
 	}
 	all := reflect.MakeSlice(f.typ, len(s.Values), len(s.Values))
 	for i, entry := range s.Values {
-		made := p.entry(positionOf(entry))
+		made := p.entry(yamltree.PositionOf(entry))
 		if f.shape != nil {
 			all.Index(i).Set(f.shape.fresh)
 		}
@@ -146,20 +147,4 @@ func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.V
 func (d *decoder) fail(p *place, format string, args ...any) {
 	p.failed = true
 	d.add(p.at, format, args...)
-}
-
-// positionOf returns where a node begins.
-func positionOf(n ast.Node) position {
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		if len(m.Values) > 0 && !m.IsFlowStyle {
-			return positionOf(m.Values[0].Key)
-		}
-	case *ast.MappingValueNode:
-		return positionOf(m.Key)
-	}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
-	}
-	return position{1, 1}
 }

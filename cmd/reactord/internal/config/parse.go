@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
+	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
 // maxFile limits the size of a file in bytes, to fifty thousand servers or so. It quickly refuses a device or a log
@@ -61,14 +62,14 @@ func (d *decoder) decode(data []byte) (*Config, *place) {
 	if body == nil {
 		return nil, nil
 	}
-	c, top := New(), &place{at: positionOf(body)}
+	c, top := New(), &place{at: yamltree.PositionOf(body)}
 	d.section(top, "the configuration", body, root, reflect.ValueOf(c).Elem())
 	return c, top
 }
 
 // document returns the file's only document, or nil after an error.
 func (d *decoder) document(data []byte) ast.Node {
-	top := position{1, 1}
+	top := position{Line: 1, Column: 1}
 	if len(data) > maxFile {
 		d.add(top, "the file is larger than %s", Size(maxFile))
 		return nil
@@ -82,18 +83,11 @@ func (d *decoder) document(data []byte) ast.Node {
 		d.syntax(err)
 		return nil
 	}
-	var body ast.Node
-	for _, doc := range file.Docs {
-		if _, ok := doc.Body.(*ast.DirectiveNode); ok || doc.Body == nil {
-			continue // "%YAML 1.2", or only comments
-		}
-		if body != nil {
-			d.add(positionOf(doc.Body), "a second document: a file holds one configuration")
-			return nil
-		}
-		body = doc.Body
-	}
-	if body == nil {
+	body, second := yamltree.Document(file)
+	switch {
+	case second != nil:
+		d.add(second.At, "%s: a file holds one configuration", second.Text)
+	case body == nil:
 		d.add(top, "the file is empty: write at least one listener and one backend")
 	}
 	return body
@@ -104,16 +98,16 @@ func invalid(data []byte) (position, bool) {
 	if utf8.Valid(data) {
 		return position{}, false
 	}
-	at := position{1, 1}
+	at := position{Line: 1, Column: 1}
 	for {
 		r, size := utf8.DecodeRune(data)
 		switch {
 		case r == utf8.RuneError && size <= 1:
 			return at, true
 		case r == '\n':
-			at = position{at.line + 1, 1}
+			at = position{Line: at.Line + 1, Column: 1}
 		default:
-			at.column++
+			at.Column++
 		}
 		data = data[size:]
 	}
@@ -121,11 +115,7 @@ func invalid(data []byte) (position, bool) {
 
 // syntax adds an error of the YAML parser as a single line.
 func (d *decoder) syntax(err error) {
-	at := position{1, 1}
 	t, text := syntaxAt(err)
-	if t != nil && t.Position != nil {
-		at = position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
-	}
 	if t != nil && t.Type == token.MappingStartType && t.Prev != nil && strings.HasSuffix(t.Prev.Value, "$") {
 		text += ": write quotes around text with ${"
 	}
@@ -133,5 +123,5 @@ func (d *decoder) syntax(err error) {
 		text += ": check the indentation of this line and the next: settings of one mapping begin in the same column"
 	}
 	text = strings.ReplaceAll(text, "'\t'", "'\\t' (a tab: write spaces)")
-	d.add(at, "not YAML: %s", strings.Join(strings.Fields(text), " "))
+	d.add(yamltree.PositionOfToken(t), "not YAML: %s", strings.Join(strings.Fields(text), " "))
 }

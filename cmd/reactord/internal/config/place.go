@@ -3,10 +3,11 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
-// position is a line and a column of a file, counted from 1.
-type position struct{ line, column int }
+type position = yamltree.Position
 
 // place is where a setting and its contents are in the file. It is nil for a setting that the file does not have.
 type place struct {
@@ -99,7 +100,7 @@ func (s *Source) Errors(problems []Problem) error {
 // Place returns "FILE:LINE:COLUMN" of the setting at a path of a [Problem], or of its nearest parent in the file.
 func (s *Source) Place(path string) string {
 	found, _, _ := s.top.find(path)
-	return s.file + ":" + strconv.Itoa(found.at.line) + ":" + strconv.Itoa(found.at.column)
+	return s.file + ":" + strconv.Itoa(found.at.Line) + ":" + strconv.Itoa(found.at.Column)
 }
 
 // Origin describes where the value of a setting comes from: "FILE:LINE", "FILE:LINE, environment" if it contains a
@@ -113,7 +114,7 @@ func (s *Source) Origin(path string) string {
 }
 
 func (s *Source) origin(p *place) string {
-	text := s.file + ":" + strconv.Itoa(p.at.line)
+	text := s.file + ":" + strconv.Itoa(p.at.Line)
 	if p.env {
 		text += ", environment"
 	}

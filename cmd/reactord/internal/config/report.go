@@ -41,7 +41,7 @@ func (r *report) add(at position, format string, args ...any) {
 
 // addText adds an error. err is the system's error behind it, or nil.
 func (r *report) addText(at position, text string, err error) {
-	e := &Error{File: r.file, Line: at.line, Column: at.column, Text: text, err: err}
+	e := &Error{File: r.file, Line: at.Line, Column: at.Column, Text: text, err: err}
 	if len(r.errs) < mostErrors {
 		r.errs = append(r.errs, e)
 	} else {
@@ -58,7 +58,7 @@ func (r *report) problem(top *place, p Problem) {
 	text := p.String()
 	if p.Other != "" {
 		other, _, _ := top.find(p.Other)
-		text += fmt.Sprintf("; see %s:%d:%d", r.file, other.at.line, other.at.column)
+		text += fmt.Sprintf("; see %s:%d:%d", r.file, other.at.Line, other.at.Column)
 	}
 	r.addText(at.at, text, p.Err)
 }

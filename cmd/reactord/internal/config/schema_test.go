@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -129,7 +130,7 @@ func accepted(t *testing.T, s *shape, m map[string]any) bool {
 	var d decoder
 	body, v := d.document(text), reflect.New(s.typ).Elem()
 	v.Set(defaults()[s])
-	d.section(&place{at: positionOf(body)}, "it", body, s, v)
+	d.section(&place{at: yamltree.PositionOf(body)}, "it", body, s, v)
 	var rules validator
 	rules.section(&step{key: "it", index: -1}, s, v)
 	return len(d.errs)+len(rules.problems) == 0

@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
 const (
@@ -136,7 +137,7 @@ func (s *splitter) enter(at *token.Position, list bool) int {
 	}
 	s.blocks = s.blocks[:n]
 	if n == 0 || s.blocks[n-1].column < at.Column || s.blocks[n-1].list != list {
-		s.blocks = append(s.blocks, block{at.Column, list, position{at.Line, at.Column}, 0})
+		s.blocks = append(s.blocks, block{at.Column, list, position{Line: at.Line, Column: at.Column}, 0})
 	}
 	top := &s.blocks[len(s.blocks)-1]
 	top.keys++
@@ -190,12 +191,5 @@ func syntaxAt(err error) (*token.Token, string) {
 	if e, ok := errors.AsType[*errSyntax](err); ok {
 		return e.at, e.text
 	}
-	if e, ok := errors.AsType[interface {
-		error
-		GetToken() *token.Token
-		GetMessage() string
-	}](err); ok {
-		return e.GetToken(), e.GetMessage()
-	}
-	return nil, err.Error()
+	return yamltree.Syntax(err)
 }

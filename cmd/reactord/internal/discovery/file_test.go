@@ -218,7 +218,7 @@ func TestWrongGroups(t *testing.T) {
 		{"--- []\n--- []", "a second document"},
 		{"# nothing", "the file is empty"},
 		{"- &a {targets: []}\n- *a", "1:3: anchors, aliases"},
-		{"- 1: []", "a key is plain text"},
+		{"- null: []", "1:3: a key is plain text"},
 	} {
 		if _, err := parseText(test.text, parseYAML); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.text, err, test.want)

@@ -233,7 +233,10 @@ func TestRefusedBootstraps(t *testing.T) {
 	replaced := func(old, with string) string { return strings.Replace(minimal(agent, ""), old, with, 1) }
 	for text, want := range map[string]string{
 		"":                                 "the bootstrap is empty",
-		"a: [":                             "not YAML",
+		"a: [":                             "1:4: not YAML",
+		"a: &x 1\nb: *x":                   "1:4: anchors, aliases, tags and merged keys are not supported here",
+		"a: 1\na: 2":                       `2:1: "a" is already set`,
+		"a: {b: .inf}":                     "1:8: .inf is not supported: write a finite number",
 		"node: 7":                          "node: number is not what belongs here",
 		"node: {id: x}":                    "ads_config is not set",
 		replaced(`"DELTA_GRPC"`, `"REST"`): "api_type REST is not supported",

@@ -10,6 +10,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
 // maxDocument is the greatest bootstrap in bytes.
@@ -33,6 +35,9 @@ func readDocument(path string) (document, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	doc, err := parseDocument(text)
+	if at, ok := errors.AsType[*yamltree.Error](err); ok {
+		return nil, fmt.Errorf("%s:%w", path, at)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
