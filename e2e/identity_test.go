@@ -240,7 +240,7 @@ backends:
 		})
 		t.Run("not trusted", func(t *testing.T) {
 			turnedAway(t, doubts)
-			d.await("a connection is refused")
+			d.await("connection refused")
 		})
 		d.stop()
 	})

@@ -61,7 +61,7 @@ func (p *Proxy) removeFiles(adopted bool) {
 // noted logs that the file of a listener could not be changed.
 func (p *Proxy) noted(s *sharedListener, err error) {
 	if err != nil {
-		p.log.Warn("the file of a unix socket could not be changed",
+		p.log.Warn("cannot change the file of a unix socket",
 			zap.String("listener", s.settings.Load().Name), zap.Error(err))
 	}
 }

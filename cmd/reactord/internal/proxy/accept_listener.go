@@ -287,7 +287,7 @@ func (l *listener) rejectSource(fd int, full *limit.Prefixes, peer reactor.Addre
 	}
 }
 
-const beyondLimit = "connections beyond a limit are reset"
+const beyondLimit = "connection limit exceeded: resetting connections"
 
 // rejectionTexts says for the access log why a connection was refused.
 var rejectionTexts = [verdictCount]string{
@@ -320,7 +320,7 @@ func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
 func (l *listener) deny(fd int, peer reactor.Address) {
 	l.abort(fd, rejectDenied, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn("a client that is not allowed is reset",
+		l.worker.proxy.log.Warn("client denied: resetting its connection",
 			zap.String("listener", l.name()), zap.Stringer("client", peer))
 	}
 }
@@ -370,9 +370,9 @@ func (l *listener) pause(r limit.Room) {
 	if !l.stats.logged.due(l.worker.loop.Now()) {
 		return
 	}
-	what := "max_connections is reached; further connections wait in the kernel's queue"
+	what := "max_connections reached: further connections wait in the kernel's queue"
 	if r == limit.Exhausted {
-		what = "the limit on open files leaves no room for a connection (ulimit -n, LimitNOFILE=); " +
+		what = "open file limit reached (ulimit -n, LimitNOFILE=): " +
 			"further connections wait in the kernel's queue"
 	}
 	l.worker.proxy.log.Warn(what, zap.String("listener", l.name()), zap.Int64("connections", l.admission.Connections()))
@@ -381,7 +381,7 @@ func (l *listener) pause(r limit.Room) {
 // backOff retries later, after an error of accepting.
 func (l *listener) backOff(err error) {
 	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
-	l.warn("accepting backs off: the limit on open files or memory is reached (ulimit -n, LimitNOFILE=)", err)
+	l.warn("accept failed: backing off, for want of descriptors (ulimit -n, LimitNOFILE=) or memory", err)
 	l.acceptAfter(reactor.AcceptBackoff)
 }
 
@@ -494,7 +494,7 @@ func (l *listener) connClosed() {
 // noDescriptor notes that there is no descriptor for the connection to a server.
 func (l *listener) noDescriptor(err error) {
 	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
-	l.warn("no descriptor is free for the connection to a server; retrying", err)
+	l.warn("no descriptor for the connection to a server: retrying", err)
 }
 
 // warn logs that something failed and is tried again after [reactor.AcceptBackoff].

@@ -88,7 +88,7 @@ func (l *listener) followOptions() {
 	l.options = o
 	for _, fd := range l.fds() {
 		if err := setOptions(fd, l.shared.key, o, has); err != nil {
-			l.worker.proxy.log.Error("an option of a listener could not be changed",
+			l.worker.proxy.log.Error("cannot change a socket option of a listener",
 				zap.String("listener", l.name()), zap.Error(err))
 		}
 	}

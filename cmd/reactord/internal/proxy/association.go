@@ -196,12 +196,12 @@ func debugEnd(m member) {
 	}
 }
 
-// warnNoServer counts an association that has got no server, and logs one a second of the backend.
+// warnNoServer counts an association without a server, and logs one a second of the backend.
 func (a *association) warnNoServer(why closeReason, err error) {
 	q := a.backend.shared
 	q.noServer.Add(1)
 	if q.noServerLog.due(a.loop().Now()) {
-		a.worker().proxy.log.Warn("connections get no server", zap.String("backend", a.backend.upstream.Name),
+		a.worker().proxy.log.Warn("no server available", zap.String("backend", a.backend.upstream.Name),
 			zap.Stringer("end", why), zap.String("why", closeReasons[why].Why), zap.NamedError("last", err))
 	}
 }
@@ -209,7 +209,7 @@ func (a *association) warnNoServer(why closeReason, err error) {
 // warnRefused logs one refused client a second of the listener. To learn its address may be a system call.
 func (l *listener) warnRefused(client func() netip.AddrPort, why closeReason, err error) {
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
+		l.worker.proxy.log.Warn("connection refused", zap.String("listener", l.name()),
 			zap.Stringer("client", client()), zap.Stringer("why", why), zap.Error(err))
 	}
 }

@@ -34,7 +34,7 @@ type change struct {
 }
 
 // ErrStopped is the error of a plan for a proxy that has stopped accepting.
-var ErrStopped = errors.New("the proxy has stopped accepting, and takes no plan any more")
+var ErrStopped = errors.New("the proxy has stopped accepting, and takes no further plan")
 
 // Prepare makes what the plan adds: it opens the sockets of new listeners on all loops. If it fails, everything that it
 // opened is closed, and nothing has changed. It is called on the planner's goroutine, as are Commit and Discard, and

@@ -69,10 +69,10 @@ func (p *Proxy) checkMemory(walked float64) float64 {
 	before := m.patience.Swap(uint32(patience * patienceFull))
 	switch {
 	case patience < 1 && before == patienceFull:
-		p.log.Warn("memory is short; connections may be idle for less time",
+		p.log.Warn("memory is low: shortening idle timeouts",
 			zap.Int("used_percent", int(used*100)), zap.Int("timeouts_percent", int(patience*100)))
 	case patience == 1 && before != patienceFull:
-		p.log.Info("memory is not short any more; idle timeouts are as configured")
+		p.log.Info("memory recovered: idle timeouts are as configured")
 	}
 	if patience == 1 {
 		return 1

@@ -525,11 +525,11 @@ func (d *dial) fail(why closeReason, err error) error {
 	return errNoServer
 }
 
-// logNoServer logs that the connection has got no server: each at the level debug, and one a second of the backend as a
+// logNoServer logs that no server takes the connection: each at the level debug, and one a second of the backend as a
 // warning, unless the client is the cause.
 func (d *dial) logNoServer(why closeReason, err error) {
 	c := d.conn
-	if entry := c.debug("the connection has got no server"); entry != nil {
+	if entry := c.debug("no server for the connection"); entry != nil {
 		entry.Write(names(c), zap.Stringer("end", why), zap.String("why", closeReasons[why].Why), zap.NamedError("last", err))
 	}
 	if why == reasonQueueClientReset || why == reasonConnectClientReset || why == reasonServerTLSClient {

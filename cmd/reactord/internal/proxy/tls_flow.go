@@ -288,7 +288,7 @@ func (c *conn) failTLS(why closeReason, err error) {
 	if c.phase != phaseFlowing {
 		return
 	}
-	if entry := c.debug("TLS has failed"); entry != nil {
+	if entry := c.debug("TLS failed"); entry != nil {
 		entry.Write(names(c), zap.Stringer("why", why), zap.Error(err))
 	}
 	c.why = why

@@ -79,7 +79,7 @@ func (o *udpOwner) Admit(from, local netip.AddrPort) *udp.Session {
 	if v := l.admitUDP(s, from); v != verdictAccept {
 		l.stats.rejected[v].Add(1)
 		if l.stats.logged.due(l.worker.loop.Now()) {
-			l.worker.proxy.log.Warn("datagrams of a client are dropped, because it may not have a session",
+			l.worker.proxy.log.Warn("UDP session refused: dropping datagrams",
 				zap.String("listener", l.name()), zap.Stringer("client", from), zap.String("limit", rejectionReasons[v]))
 		}
 		return nil
@@ -119,7 +119,7 @@ func (l *listener) ensurePort() bool {
 		return true
 	}
 	if l.stats.logged.due(w.loop.Now()) {
-		w.proxy.log.Warn("UDP sessions take all local ports that they may have: unconfirmed ones end early",
+		w.proxy.log.Warn("local ports for UDP sessions exhausted: ending unconfirmed sessions early",
 			zap.String("listener", l.name()), zap.Int64("limit", w.proxy.ports))
 	}
 	if l.udp.EndOldest() {

@@ -320,13 +320,13 @@ func TestUDPAccessLogWithoutServer(t *testing.T) {
 		set     func(*fixture)
 		warning string
 	}{
-		reasonNoneAvailable: {func(f *fixture) { f.Backends[0].Servers = nil }, "connections get no server"},
-		reasonQueueFull:     {func(f *fixture) { f.Backends[0].Set = full }, "connections get no server"},
+		reasonNoneAvailable: {func(f *fixture) { f.Backends[0].Servers = nil }, "no server available"},
+		reasonQueueFull:     {func(f *fixture) { f.Backends[0].Set = full }, "no server available"},
 		reasonNoRoute: {func(f *fixture) {
 			f.Listeners[0].Set = func(l *plan.Listener) {
 				l.Backend, l.Routes = "", []config.Route{{Backend: "b", Sources: prefixes("10.0.0.0/8")}}
 			}
-		}, "a connection is refused"},
+		}, "connection refused"},
 	} {
 		t.Run(why.String(), func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
