@@ -56,6 +56,9 @@ func (b *resources) take(u *ads.Update, now time.Time) (news bool) {
 		r.receive(v, s.Version, s.Body, err, now)
 		news = news || r.got != got || (refused == nil) != (err == nil)
 	}
+	if k == endpoints {
+		b.retryWithEndpoints()
+	}
 	for name, err := range u.Refused {
 		room := name != "" && len(name) <= ads.MaxName && len(b.all[k]) < ads.DefaultMaxResources
 		if r := b.all[k][name]; r != nil || room {
@@ -241,9 +244,10 @@ func (c *chooser) lacks(r *resource, of *content) string {
 	return ""
 }
 
-// late reports whether a content without a predecessor has waited so long that it comes up without what is missing.
+// late reports whether a content has waited so long that it comes up, or stays, without what is missing. It does not
+// replace a predecessor so.
 func (c *chooser) late(r *resource, of *content) bool {
-	if c.rules.patience == 0 || r.used != nil {
+	if c.rules.patience == 0 || r.used != nil && r.used != of {
 		return false
 	}
 	at := of.at.Add(c.rules.patience)
@@ -351,6 +355,20 @@ func (b *resources) retry() (something bool) {
 		}
 	})
 	return something
+}
+
+// retryWithEndpoints forgets the faults of clusters whose endpoints are not in force yet: they may have been late.
+func (b *resources) retryWithEndpoints() {
+	for _, r := range b.all[clusters] {
+		if r.got == nil || r.got.fault == nil {
+			continue
+		}
+		for _, name := range r.got.value.needs(endpoints) {
+			if e := b.all[endpoints][name]; e != nil && e.got != nil && e.used == nil {
+				r.got.fault = nil
+			}
+		}
+	}
 }
 
 // each calls f for each resource.

@@ -255,6 +255,26 @@ func TestWarming(t *testing.T) {
 	})
 }
 
+// A cluster that is refused because its endpoints are late is in force when they arrive. Its listener, which came up
+// without servers, accepts throughout.
+func TestLateEndpoints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, Settings{InitialFetchTimeout: time.Second})
+		cluster := toyCluster("a")
+		cluster.Strict = true
+		d.hears(word{listeners, "web", toyListener(80, "a")}, word{clusters, "a", cluster})
+		time.Sleep(time.Minute)
+		d.wakes()
+		d.is(clusters, "a", Refused)
+		d.hears(word{endpoints, "a", toyEndpoints("10.0.0.1:80")})
+		d.is(clusters, "a", Accepted)
+		want := []map[string]string{{"web": "80 a"}, {"web": "80 a 10.0.0.1:80"}}
+		if diff := cmp.Diff(want, d.applied); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // A push that would remove everything waits, and what returns meanwhile was never gone.
 func TestHoldBack(t *testing.T) {
 	all := slices.Concat(one("web", 80, "a", "10.0.0.1:80"), one("mail", 25, "m", "10.0.0.2:25"))

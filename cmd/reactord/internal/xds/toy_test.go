@@ -26,6 +26,7 @@ type toy struct {
 	Wrong   string          `json:",omitempty"` // it is refused when it is read
 	Panic   string          `json:",omitempty"` // "decode" or "build"
 	Fault   string          `json:",omitempty"` // it is refused beside others
+	Strict  bool            `json:",omitempty"` // it is refused without its endpoints
 }
 
 func (t *toy) same(other value) bool { return reflect.DeepEqual(t, other) }
@@ -84,6 +85,11 @@ func (toys) build(s *set) (*plan.Control, []fault) {
 			}
 			if t.Fault != "" {
 				faults = append(faults, fault{kind(k), name, errors.New(t.Fault)})
+			}
+			for _, e := range t.needs(endpoints) {
+				if t.Strict && s.of[endpoints][e] == nil {
+					faults = append(faults, fault{kind(k), name, fmt.Errorf("no endpoints %s", e)})
+				}
 			}
 		}
 	}
