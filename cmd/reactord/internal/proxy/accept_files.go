@@ -7,7 +7,7 @@ import (
 )
 
 // The files of unix sockets belong to the planner's goroutine: what is done with them may block. They are removed when
-// a plan has no such listener any more, and when the proxy drains or has ended, but not if another process has the
+// a plan no longer has the listener, and when the proxy drains or has ended, but not if another process has the
 // sockets.
 
 // accessChange is the owner and the permissions that a plan gives the file of a listener.

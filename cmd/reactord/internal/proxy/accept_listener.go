@@ -19,7 +19,7 @@ import (
 // listenerState is what a listener does. It only advances:
 //
 //	opened  → serving  start, on its loop
-//	serving → closing  stop: the plan has no such listener any more, or the worker drains
+//	serving → closing  stop: the plan no longer has the listener, or the worker drains
 //	closing → closed   the socket is closed
 type listenerState uint8
 
@@ -42,12 +42,12 @@ type listener struct {
 	awaitsBudget bool            // the listener is among worker.waitingListeners
 	awaitsRate   bool            // the timer of the listener waits for a rate
 	pausedSince  atomic.Int64    // since the process began; 0: it is not paused
-	udp          *udp.Listener   // nil: it accepts connections from sockets
+	udp          *udp.Listener   // of a listener of UDP, instead of the sockets
 	sockets      []*listenSocket // fixed until they are closed
 	options      config.Socket   // that the sockets have
 	nextSocket   int             // index of the socket to accept from next
 	timer        reactor.Timer   // accepts when it expires
-	retiredBy    *change         // that waits until the listener is closed; nil: none does
+	retiredBy    *change         // that waits until the listener is closed
 }
 
 func newListener(w *worker, s *sharedListener) *listener {

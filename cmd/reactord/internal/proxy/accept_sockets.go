@@ -79,13 +79,13 @@ func (s *listenSocket) arm() {
 	s.poll.Start()
 }
 
-// SetNext is called when connections are queued.
+// SetNext accepts what is queued.
 func (s *listenSocket) SetNext(uint32) { s.listener.acceptQueued() }
 
 // SetValue cannot happen: a poll that repeats does not end by itself.
 func (s *listenSocket) SetValue(struct{}) {}
 
-// SetError is called when the socket cannot be polled any more. It is polled again after a back-off.
+// SetError polls the socket again after a back-off.
 func (s *listenSocket) SetError(err error) {
 	l := s.listener
 	s.polls = false
@@ -111,10 +111,10 @@ func (s *listenSocket) OnTimer(int64) {
 	l.worker.loop.SetTimer(&s.again, l.worker.loop.Now()+int64(reactor.AcceptBackoff))
 }
 
-// SetStopped is called when the loop is stopping because another one has failed.
+// SetStopped closes the worker: the loop is stopping because another one has failed.
 func (s *listenSocket) SetStopped() { s.listener.worker.close() }
 
-// Env is empty.
+// Env returns an empty environment.
 func (s *listenSocket) Env() sender.Env { return sender.EmptyEnv{} }
 
 func (s *listenSocket) close() {
@@ -177,7 +177,7 @@ func (in inherited) take(key plan.ListenerKey) (fds []int, err error) {
 	return fds, nil
 }
 
-// drop closes the sockets that no plan can have any more: all, or those of a process before this one.
+// drop closes the sockets that no plan can have: all, or those of a process before this one.
 func (in inherited) drop(all bool) {
 	for key, fds := range in {
 		if all || key.FD == "" {

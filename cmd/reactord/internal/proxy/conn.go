@@ -65,14 +65,14 @@ type conn struct {
 	timer          reactor.Timer
 	lastActive     int64           // time of the last byte, or of the last change of what the connection waits for
 	checkedAt      int64           // time of the last check for idleness
-	dial           *dial           // nil: the backend is not known yet, or the connection has its server
-	opening        *opening        // nil: there was none, or the early bytes were sent
-	identity       *identity       // nil: no more is known of the client than what the kernel tells
-	tls            *tlsLayer       // nil: there is no TLS on either side
-	closing        *closeOps       // nil: no socket is being closed
-	watch          *watch          // nil: no side has sent EOF
-	log            *logRecord      // nil: the access log does not have the connection
-	peer           *netip.AddrPort // the client's address for logs; nil: connections are not logged
+	dial           *dial           // while there is a backend and no server
+	opening        *opening        // until a server has taken the early bytes
+	identity       *identity       // nil if only the kernel tells of the client
+	tls            *tlsLayer       // nil if neither side speaks TLS
+	closing        *closeOps       // while sockets are being closed
+	watch          *watch          // once a side has sent EOF
+	log            *logRecord      // nil if the access log does not have the connection
+	peer           *netip.AddrPort // the client's address, if connections are logged
 	acked          uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
 	phase          phase
 	sides          [2]sideState

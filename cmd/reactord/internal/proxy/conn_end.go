@@ -12,9 +12,9 @@ const (
 	// Before the connection had a backend.
 	reasonOpeningClient  // the client ended or reset it
 	reasonOpeningTimeout // its PROXY header or ClientHello did not come in time
-	reasonDenied         // its source is not allowed
+	reasonDenied         // its address is not allowed
 	reasonUntrusted      // a PROXY header is wanted, and its source is not trusted
-	reasonBadHeader      // the PROXY header is malformed, or there is none
+	reasonBadHeader      // the PROXY header is malformed, or missing
 	reasonBadPreamble    // the client did not ask for TLS as the listener's protocol says
 	reasonBadHello       // a ClientHello was wanted, and something else came
 	reasonNoRoute
@@ -40,9 +40,9 @@ const (
 	reasonClientReset
 	reasonServerReset
 	reasonClientCut     // the client sent EOF without close_notify: its stream may have been cut off
-	reasonServerCut     // likewise
+	reasonServerCut     // the same of the server
 	reasonClientTLSData // the client broke the rules of TLS, or has said that we do
-	reasonServerTLSData // likewise
+	reasonServerTLSData // the same of the server
 	reasonFirstByte
 	reasonIdle
 	reasonHalfClosed

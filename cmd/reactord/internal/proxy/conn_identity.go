@@ -5,16 +5,16 @@ import (
 	"net/netip"
 )
 
-// identity is what is known of a client besides what the kernel tells. It does not change once its connection has its
+// identity is what is known of a client in addition to its socket. It does not change once its connection has its
 // backend.
 type identity struct {
 	Source      netip.AddrPort   // of the PROXY header; zero: it told none
-	Destination netip.AddrPort   // likewise
+	Destination netip.AddrPort   // the same
 	TLVs        []byte           // of the PROXY header, as they came
 	SNI         string           // in lower case; "": none was sent, or it was not looked at
 	Offered     []string         // protocols of the ClientHello (ALPN), until the route is chosen
 	Negotiated  string           // the one that was chosen here; "": none
-	TLS         *handshakeResult // nil: TLS does not end here
+	TLS         *handshakeResult // if TLS ends here
 	Route       string           // "": no route has matched
 	startTLS    string           // the protocol in which the client has asked for TLS, or ""
 }

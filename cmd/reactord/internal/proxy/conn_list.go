@@ -19,7 +19,7 @@ type Connection struct {
 	Listener   string
 	Backend    string          // "": it is not known yet
 	Server     string          // "": none is chosen yet
-	Address    serveraddr.Addr // of the server; zero: likewise
+	Address    serveraddr.Addr // of the server; zero until one is chosen
 	Client     netip.AddrPort  // zero: the client has reset the connection, or has no address
 	ClientName string          // the same for people: "unix" if it came by a unix socket
 	Age        time.Duration

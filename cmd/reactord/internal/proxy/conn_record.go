@@ -9,14 +9,14 @@ import (
 )
 
 // logRecord is what is noted of a connection for the access log while it is open. What is known at its end anyway is
-// taken from the connection then. All methods do nothing on nil: the connection is not logged. Times are the loop's.
+// taken from the connection then. Methods do nothing on nil, for a connection that is not logged. Times are the loop's.
 type logRecord struct {
 	peer          netip.AddrPort // of the client's socket
 	phases        [accesslog.PhaseCount]time.Duration
 	phaseBegan    int64          // when the phase in progress began
 	queuedAt      int64          // when the connection joined the queue; 0: it is not in it
 	interimDue    int64          // of the next interim line
-	err           error          // why the last attempt, or a handshake, has failed; nil: it has not
+	err           error          // why the last attempt, or a handshake, has failed
 	cause         tlscause.Cause // of err, if TLS has failed
 	attempts      int32
 	retries       int32
@@ -50,7 +50,7 @@ func (r *logRecord) done(p accesslog.Phase, now int64) {
 	}
 }
 
-// queued notes that the connection joins the queue, behind so many others.
+// queued notes that the connection joins the queue behind others.
 func (r *logRecord) queued(now int64, position int64) {
 	if r != nil {
 		r.queuedAt, r.queuePosition = now, int32(position)

@@ -244,7 +244,7 @@ type sharedBytes struct {
 	_         [64]byte
 	listener  [2]limit.ByteBucket
 	_         [64]byte
-	addresses atomic.Pointer[limit.Clients] // nil: sources were never limited
+	addresses atomic.Pointer[limit.Clients] // nil until addresses are limited
 }
 
 // follow refills the buckets if a plan changes the limits: what was taken by the old ones is forgotten.

@@ -87,8 +87,8 @@ func (p *pipe) filled(credits int) {
 type pipe struct {
 	conn     *conn
 	recv     reactor.RecvManyOp
-	out      *transfer // nil: no bytes are in flight
-	throttle *throttle // nil: the bytes are not limited
+	out      *transfer // while bytes are in flight
+	throttle *throttle // if the bytes are limited
 	bytes    uint64    // received
 	skipped  uint32    // bytes received before, which were for the proxy itself
 	from     uint8

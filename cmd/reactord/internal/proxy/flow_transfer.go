@@ -13,7 +13,7 @@ type transfer struct {
 	queue   []reactor.Lease
 	sending int     // leases of queue that are being sent, from the first on
 	bytes   int     // in those
-	splice  *splice // moves the bytes instead; nil: nothing does
+	splice  *splice // moves the bytes instead, if not nil
 }
 
 func (t *transfer) begin(p *pipe) {

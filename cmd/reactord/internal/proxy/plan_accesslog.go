@@ -7,7 +7,7 @@ import (
 )
 
 // An access log lives from the first plan that has its settings to the first one that has others. Its successor is
-// opened when that plan is prepared. It is closed when no loop writes to it any more.
+// opened when that plan is prepared. It is closed when no loop writes to it.
 
 // openLog opens the access log of the next plan, unless it is the one in force.
 func (c *change) openLog(before *table) (err error) {
@@ -43,7 +43,7 @@ func (p *Proxy) retireLog(before *accesslog.Writer) {
 	p.retiringLogs.Go(before.Close)
 }
 
-// closeLogs writes what is queued, after the loops have ended. No plan is taken any more.
+// closeLogs writes what is queued, after the loops have ended. No plan follows.
 func (p *Proxy) closeLogs() {
 	if w := p.accessLog.Load(); w != nil {
 		w.Close()
@@ -51,7 +51,7 @@ func (p *Proxy) closeLogs() {
 	p.retiringLogs.Wait()
 }
 
-// ReopenAccessLog opens the file of the access log anew, after it was renamed. It returns before that is done. It may
+// ReopenAccessLog reopens the file of the access log, after it was renamed. It returns before that is done. It may
 // be called from any goroutine.
 func (p *Proxy) ReopenAccessLog() {
 	if w := p.accessLog.Load(); w != nil {

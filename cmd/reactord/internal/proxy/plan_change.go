@@ -27,7 +27,7 @@ type change struct {
 	files    []accessChange
 	gone     []*sharedListener
 	upstream *upstream.Change
-	log      *accesslog.Writer // of the next plan; nil: it has none
+	log      *accesslog.Writer // of the next plan, if it has one
 	pipes    int               // kernel pipes that there may be
 	pending  atomic.Int32      // loops that do not have the table yet, and listeners that are not closed yet
 	done     chan struct{}     // closed when there are none

@@ -21,7 +21,7 @@ type table struct {
 	byKey       map[plan.ListenerKey]*sharedListener
 	backends    map[string]*upstream.Backend
 	tickets     *certs.Tickets
-	prefixRates *limit.Prefixes // of Limits.SourceRate; nil: no limit
+	prefixRates *limit.Prefixes // of Limits.SourceRate, if that is a limit
 }
 
 // sharedListener is what the loops share of a listener. It lives as long as plans have its key, and until its last
@@ -29,7 +29,7 @@ type table struct {
 type sharedListener struct {
 	key       plan.ListenerKey
 	address   netip.AddrPort    // that the sockets have
-	path      string            // likewise, of a unix socket
+	path      string            // that a unix socket has
 	file      *unixsocket.File  // of a unix socket that has one; see accept_files.go
 	made      bool              // the file was made by this process
 	access    unixsocket.Access // that the file has
@@ -47,16 +47,16 @@ type settings struct {
 	*plan.Listener
 	router       *router
 	needsOpening bool            // a connection has to be opened before its backend is known
-	termination  *tlsTermination // of the listener; nil: TLS does not end here, unless it ends for a route
+	termination  *tlsTermination // of the listener itself; routes may have others
 	terminations tlsTerminations // where TLS ends: of the listener and of its routes
 	reject       bool            // connections beyond the limits are reset
-	udp          *udp.Settings   // nil: it is no listener of UDP
+	udp          *udp.Settings   // of a listener of UDP
 	rate         limit.Rate
 	processRate  limit.Rate
-	byteLimits   *byteLimits        // nil: bytes are not limited
-	prefixRates  [2]*limit.Prefixes // of the process and of the listener; nil: no limit
-	allow, deny  *netset.Set        // nil: none are written
-	trusted      *netset.Set        // of whom connections begin with a PROXY header; nil: none does
+	byteLimits   *byteLimits        // if bytes are limited
+	prefixRates  [2]*limit.Prefixes // of the process and of the listener, if they have limits
+	allow, deny  *netset.Set        // nil if not written
+	trusted      *netset.Set        // of whom connections begin with a PROXY header; nil if none does
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) (*settings, error) {

@@ -38,9 +38,9 @@ type Proxy struct {
 	keepFiles  bool // see Config.KeepFiles
 
 	tickets      *certs.Tickets
-	accessLog    atomic.Pointer[accesslog.Writer] // in force; nil: there is none
+	accessLog    atomic.Pointer[accesslog.Writer] // in force, if the plan has one
 	logStats     accesslog.Stats                  // of all access logs there were
-	retiringLogs sync.WaitGroup                   // access logs that are not in force any more
+	retiringLogs sync.WaitGroup                   // access logs that are no longer in force
 
 	backends     sharedBackends
 	budget       *limit.Budget
@@ -276,9 +276,9 @@ type Config struct {
 	Loops     int            // 0: one for each CPU
 	Pin       bool           // bind each loop to a CPU
 	MinWait   time.Duration  // see [reactor.LoopConfig]
-	Log       *zap.Logger    // nil: nowhere
+	Log       *zap.Logger    // nil discards
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
-	Tickets   *certs.Tickets // the keys of session tickets; nil: new ones
+	Tickets   *certs.Tickets // the keys of session tickets; nil makes new ones
 	// Health is what the process before this one has known of servers.
 	Health upstream.Handover
 	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets
@@ -287,7 +287,8 @@ type Config struct {
 	// OnDown is called, on a loop, when the connections to a server are reset because it is down (close_on_down). It may
 	// be nil.
 	OnDown func(backend string, server serveraddr.Addr)
-	// OnSlowTurn is told of turns of a loop that last too long: see [reactor.LoopConfig]. nil: package log is.
+	// OnSlowTurn is called after a turn of a loop that lasts too long: see [reactor.LoopConfig]. nil logs it by package
+	// log.
 	OnSlowTurn func(reactor.SlowTurn)
 
 	// For tests.

@@ -15,7 +15,7 @@ import (
 // DrainPhase is how far a drain has come. It only advances:
 //
 //	not draining → delay    Drain
-//	delay        → closing  the delay has passed: nothing is accepted any more
+//	delay        → closing  the delay has passed: accepting has ended
 //	closing      → ended    all connections have ended, or were reset
 type DrainPhase uint32
 

@@ -23,10 +23,9 @@ type sharedBackend struct {
 	loops        []*backend      // by worker; fixed
 	queueTime    stats.Durations // time in the queue, whatever came of it
 	queueRefused atomic.Uint64   // connections that found it full
-	// What is of the backend and not of its queue.
-	handshakes  handshakeStats
-	noServer    atomic.Uint64 // connections that have got no server, but those that their clients have ended
-	noServerLog logEvery      // likewise
+	handshakes   handshakeStats  // with the servers
+	noServer     atomic.Uint64   // connections without a server, but those that their clients have ended
+	noServerLog  logEvery        // warnings about these
 }
 
 // backend is what one loop has of a backend.
@@ -36,46 +35,46 @@ type backend struct {
 	shared       *sharedBackend
 	config       *config.Backend                 // that new connections begin with
 	routeConfigs map[routeLimits]*config.Backend // the same with the limits of routes
-	tls          *originator                     // nil: there is no TLS with the servers
+	tls          *originator                     // if the backend speaks TLS with its servers
 	picker       balance.Picker
 	needSource   bool // the choice of a server depends on the client's address
 	localAddrs   [2]localAddrs
 	queue        waitQueue     // connections that wait for room
-	waiter       *limit.Waiter // among those of the queue
+	waiter       *limit.Waiter // among those of the sharedBackend
 }
 
 // sharedBackends are those of a proxy, made when a connection first needs them.
 type sharedBackends struct {
-	mu sync.Mutex // of who makes a queue; who reads one takes no lock
-	of sync.Map   // *upstream.Backend → *queue
+	mu sync.Mutex // held to add one, not to read one
+	of sync.Map   // *upstream.Backend → *sharedBackend
 }
 
 // find returns what the loops share of a backend, or nil before its first connection.
-func (q *sharedBackends) find(b *upstream.Backend) *sharedBackend {
-	found, _ := q.of.Load(b)
+func (s *sharedBackends) find(b *upstream.Backend) *sharedBackend {
+	found, _ := s.of.Load(b)
 	out, _ := found.(*sharedBackend)
 	return out
 }
 
 // sharedBackend returns what the loops share of a backend, and makes it on first use. Loops keep what it returns, so
 // each takes the lock once for a backend.
-func (p *Proxy) sharedBackend(b *upstream.Backend) *sharedBackend {
+func (p *Proxy) sharedBackend(of *upstream.Backend) *sharedBackend {
 	p.backends.mu.Lock()
 	defer p.backends.mu.Unlock()
-	if q := p.backends.find(b); q != nil {
-		return q
+	if s := p.backends.find(of); s != nil {
+		return s
 	}
-	q := &sharedBackend{}
+	s := &sharedBackend{}
 	for _, w := range p.workers {
-		l := &backend{worker: w, upstream: b, shared: q}
-		l.waiter = q.waiters.Add(w.loop, l)
+		b := &backend{worker: w, upstream: of, shared: s}
+		b.waiter = s.waiters.Add(w.loop, b)
 		if p.seed != 0 {
-			l.picker.Seed(p.seed)
+			b.picker.Seed(p.seed)
 		}
-		q.loops = append(q.loops, l)
+		s.loops = append(s.loops, b)
 	}
-	p.backends.of.Store(b, q)
-	return q
+	p.backends.of.Store(of, s)
+	return s
 }
 
 // forgetBackends drops those that are no longer in the table. Their connections still refer to them.
@@ -92,59 +91,59 @@ func (p *Proxy) forgetBackends(backends map[string]*upstream.Backend) {
 var noBackend sharedBackend
 
 // read completes a reading of the backend. It takes no lock.
-func (q *sharedBackend) read(out *stats.Backend) {
-	out.Queued, out.QueueTime = int(q.queued.Load()), q.queueTime.Read()
-	out.NoServer, out.QueueRefused = q.noServer.Load(), q.queueRefused.Load()
-	out.Handshakes = q.handshakes.read()
+func (s *sharedBackend) read(out *stats.Backend) {
+	out.Queued, out.QueueTime = int(s.queued.Load()), s.queueTime.Read()
+	out.NoServer, out.QueueRefused = s.noServer.Load(), s.queueRefused.Load()
+	out.Handshakes = s.handshakes.read()
 }
 
 // groupChanged resumes connections for which a change of the servers has made room. From any thread.
 func (p *Proxy) groupChanged(b *upstream.Backend) {
 	p.noteChecked()
-	if q := p.backends.find(b); q != nil {
-		for range q.loops {
-			q.waiters.Wake()
+	if s := p.backends.find(b); s != nil {
+		for range s.loops {
+			s.waiters.Wake()
 		}
 	}
 }
 
 // backend returns the worker's part of a backend, with the settings that are in force now.
-func (w *worker) backend(b *upstream.Backend) *backend {
-	l := w.backends[b]
-	if l == nil {
-		l = w.proxy.sharedBackend(b).loops[w.index]
-		w.backends[b] = l
+func (w *worker) backend(of *upstream.Backend) *backend {
+	b := w.backends[of]
+	if b == nil {
+		b = w.proxy.sharedBackend(of).loops[w.index]
+		w.backends[of] = b
 	}
-	if s, keys := b.Settings(), b.Keys(); s != l.config || keys != l.tls.keys() {
-		l.configure(s, keys)
+	if s, keys := of.Settings(), of.Keys(); s != b.config || keys != b.tls.keys() {
+		b.configure(s, keys)
 	}
-	return l
+	return b
 }
 
-func (l *backend) configure(s *config.Backend, keys *certs.Client) {
-	l.config, l.tls, l.routeConfigs = s, newOriginator(s, keys), nil
-	l.needSource = s.Balance.Policy == "source_hash" || s.Balance.Policy == "maglev"
-	l.localAddrs = newLocalAddrs(s.SourceAddresses)
+func (b *backend) configure(s *config.Backend, keys *certs.Client) {
+	b.config, b.tls, b.routeConfigs = s, newOriginator(s, keys), nil
+	b.needSource = s.Balance.Policy == "source_hash" || s.Balance.Policy == "maglev"
+	b.localAddrs = newLocalAddrs(s.SourceAddresses)
 }
 
 // maxRouteConfigs bounds how many settings a backend keeps: each plan may come with other limits.
 const maxRouteConfigs = 64
 
 // configFor returns the settings for new connections of a route, or of none.
-func (l *backend) configFor(r *route) *config.Backend {
+func (b *backend) configFor(r *route) *config.Backend {
 	if r == nil || r.limits == (routeLimits{}) {
-		return l.config
+		return b.config
 	}
-	s := l.routeConfigs[r.limits]
+	s := b.routeConfigs[r.limits]
 	if s == nil {
-		own := *l.config
+		own := *b.config
 		s = &own
 		s.IdleTimeout = cmp.Or(r.limits.idle, s.IdleTimeout)
 		s.Lifetime = cmp.Or(r.limits.lifetime, s.Lifetime)
-		if l.routeConfigs == nil || len(l.routeConfigs) == maxRouteConfigs {
-			l.routeConfigs = map[routeLimits]*config.Backend{}
+		if b.routeConfigs == nil || len(b.routeConfigs) == maxRouteConfigs {
+			b.routeConfigs = map[routeLimits]*config.Backend{}
 		}
-		l.routeConfigs[r.limits] = s
+		b.routeConfigs[r.limits] = s
 	}
 	return s
 }
@@ -152,49 +151,49 @@ func (l *backend) configFor(r *route) *config.Backend {
 // followBackends drops the backends that are no longer in the table, and resumes connections for which a plan has made
 // room.
 func (w *worker) followBackends(backends map[string]*upstream.Backend) {
-	for b, l := range w.backends {
+	for of, b := range w.backends {
 		switch {
-		case l.queue.length != 0:
-			l.resume()
-		case backends[b.Name] != b:
-			delete(w.backends, b)
+		case b.queue.length != 0:
+			b.resume()
+		case backends[of.Name] != of:
+			delete(w.backends, of)
 		}
 	}
 }
 
 // enterQueue takes one of the places of a queue of a size, if one is free.
-func (q *sharedBackend) enterQueue(size int) bool {
+func (s *sharedBackend) enterQueue(size int) bool {
 	for {
-		n := q.queued.Load()
+		n := s.queued.Load()
 		if n >= int64(size) {
 			return false
 		}
-		if q.queued.CompareAndSwap(n, n+1) {
+		if s.queued.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
 }
 
 // leaveQueue gives the place back, and counts how long it was taken.
-func (q *sharedBackend) leaveQueue(ns int64) {
-	q.queued.Add(-1)
-	q.queueTime.Observe(ns)
+func (s *sharedBackend) leaveQueue(ns int64) {
+	s.queued.Add(-1)
+	s.queueTime.Observe(ns)
 }
 
 // Resume implements [limit.Resumer].
-func (l *backend) Resume() bool {
-	if l.worker.state > workerDraining || l.queue.length == 0 {
+func (b *backend) Resume() bool {
+	if b.worker.state > workerDraining || b.queue.length == 0 {
 		return false
 	}
-	l.resume()
+	b.resume()
 	return true
 }
 
 // resume takes room for the connections at the head of the queue, as long as there is some. It joins the waiters before
 // it asks for the last time, so that it cannot miss room that is given back meanwhile.
-func (l *backend) resume() {
-	for joined := false; l.queue.length != 0; {
-		p := l.queue.first()
+func (b *backend) resume() {
+	for joined := false; b.queue.length != 0; {
+		p := b.queue.first()
 		c := p.conn
 		err := c.take(&c.dial.request)
 		if !errors.Is(err, balance.ErrFull) {
@@ -205,7 +204,7 @@ func (l *backend) resume() {
 		if joined {
 			return
 		}
-		l.waiter.Join()
+		b.waiter.Join()
 		joined = true
 	}
 }

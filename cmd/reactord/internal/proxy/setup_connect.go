@@ -27,16 +27,16 @@ import (
 type dial struct {
 	conn        *conn
 	connect     reactor.DialOp
-	awaiter     sender.Receiver[struct{}] // the task that awaits the attempt; nil: none does
-	task        *dialTask                 // nil: the first attempt
-	watch       *clientWatch              // nil: the client is not watched
-	localAddr   *localAddr                // the local address of the attempt; nil: the kernel chooses
-	greeting    *greeting                 // nil: the server is not being greeted
+	awaiter     sender.Receiver[struct{}] // the task, while it awaits the attempt
+	task        *dialTask                 // nil during the first attempt
+	watch       *clientWatch              // while the client is watched
+	localAddr   *localAddr                // of the attempt; nil if the kernel chooses
+	greeting    *greeting                 // while the server is being greeted
 	began       int64                     // when the last attempt began
 	connectedAt int64                     // when the server was connected; 0: it is not
 	deadline    int64                     // for all attempts; math.MaxInt64: none
 	request     balance.Request
-	err         error // why the last attempt has failed; nil: it has not
+	err         error // why the last attempt has failed
 	suspect     suspicion
 	serverBytes []byte      // of what the server has said before bytes flow, for a client that speaks TLS
 	handshaking bool        // the last attempt has come as far as STARTTLS or TLS with the server
@@ -463,7 +463,7 @@ func (d *dial) queue(t *task.T) error {
 }
 
 // awaitSocket opens a socket for the server. If there is no descriptor, it waits for one, for as long as the connection
-// may be idle. After another error s.err is set.
+// may be idle. After another error d.err is set.
 func (d *dial) awaitSocket(t *task.T) error {
 	if d.opened {
 		return nil
@@ -548,12 +548,12 @@ func (k *dialTask) StopToken() stop.Token       { return k.stop.Token() }
 
 // SetValue finishes the dial: there is a server.
 func (k *dialTask) SetValue(struct{}) {
-	s := k.release()
-	if s.conn.phase == phaseClosed {
-		s.closeServer()
+	d := k.release()
+	if d.conn.phase == phaseClosed {
+		d.closeServer()
 		return
 	}
-	s.finish()
+	d.finish()
 }
 
 // SetError ends the connection: no server is left, or the loop has ended.
@@ -572,20 +572,20 @@ func (k *dialTask) SetError(err error) {
 func (k *dialTask) SetStopped() { k.failed(reasonKilled) }
 
 func (k *dialTask) failed(why closeReason) {
-	s := k.release()
-	if s.conn.phase == phaseClosed {
-		s.closeServer()
+	d := k.release()
+	if d.conn.phase == phaseClosed {
+		d.closeServer()
 		return
 	}
-	s.conn.close(why, bothSides)
+	d.conn.close(why, bothSides)
 }
 
 // release ends the task.
 func (k *dialTask) release() *dial {
-	s := k.dial
-	s.task = nil
-	s.conn.worker().dialTasks.Put(k)
-	return s
+	d := k.dial
+	d.task = nil
+	d.conn.worker().dialTasks.Put(k)
+	return d
 }
 
 // closeServer closes the server's socket of a connection that was closed while the task ran.

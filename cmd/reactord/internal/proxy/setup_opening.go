@@ -46,10 +46,10 @@ type opening struct {
 	conn        *conn
 	settings    *settings // of the listener, when the connection was accepted
 	recv        reactor.RecvLeaseOp
-	task        *openingTask      // nil: no task runs
-	route       *route            // nil: it is not known yet, or there is none
-	target      *upstream.Backend // nil: it is not known yet
-	termination *tlsTermination   // of TLS with the client; nil: it does not end here, or is not known yet
+	task        *openingTask      // while a task runs
+	route       *route            // that was chosen, if one matches
+	target      *upstream.Backend // the backend, when it is known
+	termination *tlsTermination   // of TLS with the client, if that ends here; when it is known
 	bytes       []byte            // what was received
 	early       []byte            // the end of bytes, which was not consumed
 	stage       stage

@@ -33,11 +33,11 @@ type route struct {
 	name                  string
 	targets               targets
 	alpn                  []string
-	sources, destinations *netset.Set // nil: all
+	sources, destinations *netset.Set // nil means all
 	ports                 []int       // of destinations; empty: all
 	transports            transports
-	allow, deny           *netset.Set     // nil: none are written
-	termination           *tlsTermination // of TLS; nil: it does not end here
+	allow, deny           *netset.Set     // nil if not written
+	termination           *tlsTermination // if TLS ends here for the route
 	limits                routeLimits
 }
 
@@ -204,32 +204,32 @@ func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, pr
 // routeRequest is a connection or session whose route is to be found. The kernel is asked for an address once, and only
 // if a route needs it.
 type routeRequest struct {
-	conn                *conn      // nil: a UDP session, whose addresses are known
+	conn                *conn      // nil for a UDP session, whose addresses are known
 	speaks              transports // 0: it is not known
 	source, destination netip.AddrPort
 	route               *route // of a UDP session
 }
 
 // identity returns what is known of the client, which may be nothing.
-func (a *routeRequest) identity() *identity {
-	if a.conn == nil || a.conn.identity == nil {
+func (q *routeRequest) identity() *identity {
+	if q.conn == nil || q.conn.identity == nil {
 		return &noIdentity
 	}
-	return a.conn.identity
+	return q.conn.identity
 }
 
-func (a *routeRequest) sourceAddr() netip.AddrPort {
-	if !a.source.IsValid() {
-		a.source = a.conn.clientAddr()
+func (q *routeRequest) sourceAddr() netip.AddrPort {
+	if !q.source.IsValid() {
+		q.source = q.conn.clientAddr()
 	}
-	return a.source
+	return q.source
 }
 
-func (a *routeRequest) destinationAddr() netip.AddrPort {
-	if !a.destination.IsValid() {
-		a.destination = a.conn.destination()
+func (q *routeRequest) destinationAddr() netip.AddrPort {
+	if !q.destination.IsValid() {
+		q.destination = q.conn.destination()
 	}
-	return a.destination
+	return q.destination
 }
 
 // expectsHeader reports whether connections begin with a PROXY header.

@@ -16,8 +16,8 @@ type waitQueue struct {
 }
 
 // first returns the place of the task that has waited longest, or nil.
-func (l *waitQueue) first() *place {
-	return intrusive.Owner[place](l.places.First(), unsafe.Offsetof(place{}.links))
+func (q *waitQueue) first() *place {
+	return intrusive.Owner[place](q.places.First(), unsafe.Offsetof(place{}.links))
 }
 
 // place is a place in a queue: the operation state of a task that waits.
@@ -40,7 +40,7 @@ type placeSender struct {
 type placeOp struct{}
 
 // wait returns a sender that completes when leave is called for its place. A stop request ends the wait.
-func (l *waitQueue) wait(at *place, c *conn) placeSender { return placeSender{l, at, c} }
+func (q *waitQueue) wait(at *place, c *conn) placeSender { return placeSender{q, at, c} }
 
 // Connect implements [sender.Sender].
 func (s placeSender) Connect(_ *placeOp, r sender.Receiver[struct{}]) sender.Operation {
@@ -52,7 +52,7 @@ func (s placeSender) Connect(_ *placeOp, r sender.Receiver[struct{}]) sender.Ope
 // CompletionBehavior implements [sender.CompletionDescriber].
 func (placeSender) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
-// Start joins the line.
+// Start joins the queue.
 func (p *place) Start() {
 	p.queue.places.PushBack(&p.links)
 	p.queue.length++

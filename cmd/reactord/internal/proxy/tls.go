@@ -16,7 +16,7 @@ import (
 type tlsLayer struct {
 	conn   *conn
 	sides  [2]tlsSide
-	relays [2]*relay // by direction; nil: no bytes are in flight
+	relays [2]*relay // by direction, while bytes are in flight
 }
 
 // tlsState is what TLS with a side may still do:
@@ -35,8 +35,8 @@ const (
 // tlsSide is one side of a secure connection: what crypto/tls has for its net.Conn. All of it is on the loop's thread.
 type tlsSide struct {
 	layer     *tlsLayer
-	tls       *tls.Conn  // nil: there is no TLS with this side
-	handshake *handshake // nil: there is none in progress
+	tls       *tls.Conn  // nil if this side speaks no TLS
+	handshake *handshake // in progress
 	early     []byte     // that came before the handshake began
 	received  uint64     // bytes of the socket
 	framing   framing    // of what crypto/tls was given
@@ -109,7 +109,7 @@ func (s *tlsSide) Write(p []byte) (int, error) {
 // Close does nothing: the connection closes its sockets.
 func (s *tlsSide) Close() error { return nil }
 
-// The addresses are nil: nothing asks for them.
+// LocalAddr returns nil: nothing asks for it.
 func (s *tlsSide) LocalAddr() net.Addr  { return nil }
 func (s *tlsSide) RemoteAddr() net.Addr { return tlsPeer{} }
 

@@ -33,8 +33,8 @@ type handshake struct {
 	place    place
 }
 
-// What a peer may send in a handshake, beside the ClientHello and its second version that a HelloRetryRequest asks for.
-// Certificates take most of it.
+// What a peer may send in a handshake, besides the ClientHello and its second version that a HelloRetryRequest asks
+// for. Certificates take most of it.
 const (
 	maxClientHandshake = 4 << 10
 	maxCertificates    = 64 << 10

@@ -55,8 +55,8 @@ func (t *table) termination(keys *certs.Server, c *config.ServerTLS, before tlsT
 }
 
 // configForClient notes what a client asks for, also for the log of a handshake that fails. It returns a configuration
-// of the connection if the client may be verified; nil: the one of e stays.
-func (e *tlsTermination) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+// of the connection if the client may be verified, or else nil: the one of e stays.
+func (t *tlsTermination) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if err := clienthello.Check(hello.ServerName, len(hello.SupportedProtos)); err != nil {
 		return nil, err
 	}
@@ -66,11 +66,11 @@ func (e *tlsTermination) configForClient(hello *tls.ClientHelloInfo) (*tls.Confi
 		known := s.layer.conn.ensureIdentity()
 		known.Offered, known.SNI = hello.SupportedProtos, normalizedName(hello.ServerName)
 	}
-	if !ok || e.VerifyConnection == nil {
+	if !ok || t.VerifyConnection == nil {
 		return nil, nil //nolint:nilnil // the configuration stays
 	}
-	own := e.Clone()
-	own.VerifyConnection = s.verifier(e.VerifyConnection)
+	own := t.Clone()
+	own.VerifyConnection = s.verifier(t.VerifyConnection)
 	return own, nil
 }
 

@@ -19,7 +19,7 @@ import (
 type session struct {
 	udp.Session
 	association
-	localAddr *localAddr // the local address; nil: the kernel chooses
+	localAddr *localAddr // nil if the kernel chooses
 	client    netip.AddrPort
 	local     netip.AddrPort // that the client has asked
 	route     string         // "": none has matched

@@ -43,7 +43,7 @@ type worker struct {
 	backends  map[*upstream.Backend]*backend
 	random    rand.PCG // of the choice of backends
 	state     workerState
-	accessLog *accesslog.Writer // in force; nil: there is none
+	accessLog *accesslog.Writer // in force, if the plan has one
 	logLine   accesslog.Record  // that is being filled
 
 	// Waiting for descriptors; see worker_descriptors.go.
