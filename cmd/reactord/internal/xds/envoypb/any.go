@@ -20,23 +20,23 @@ import (
 	_ "github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/xdspb"
 )
 
-// Unpack returns the message in a, which is of a new Go type of the subset. An error says that the type is not of the
-// subset, or that the bytes are no such message. An empty a is an error too.
+// Unpack returns the message in a, as a new Go type of the subset. It fails if the type is not in the subset, if the
+// bytes are not such a message, and if a is empty.
 func Unpack(a *anypb.Any) (proto.Message, error) {
 	_, name, _ := strings.Cut(a.GetTypeUrl(), "/")
 	if name == "" {
-		return nil, fmt.Errorf("no message: the type URL is %q", a.GetTypeUrl())
+		return nil, fmt.Errorf("not a message: type URL %q", a.GetTypeUrl())
 	}
 	if _, known := fields()[name]; !known {
-		return nil, fmt.Errorf("reactord does not know the type %s", name)
+		return nil, fmt.Errorf("type %s is not supported", name)
 	}
 	of, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
 	if err != nil {
-		return nil, fmt.Errorf("reactord does not know the type %s", name)
+		return nil, fmt.Errorf("type %s is not supported", name)
 	}
 	m := of.New().Interface()
 	if err := proto.Unmarshal(a.GetValue(), m); err != nil {
-		return nil, fmt.Errorf("these bytes are no %s: %w", name, err)
+		return nil, fmt.Errorf("cannot decode %s: %w", name, err)
 	}
 	return m, nil
 }

@@ -19,7 +19,7 @@ type field struct {
 	remark    string // why it is refused or ignored, or empty
 }
 
-// fields returns the table. It is read when it is needed first: a process without a control plane does not.
+// fields returns the table. It is parsed on first use, so a process without a control plane never does.
 var fields = sync.OnceValue(func() map[string]map[protoreflect.FieldNumber]field {
 	messages := map[string]map[protoreflect.FieldNumber]field{}
 	var message map[protoreflect.FieldNumber]field

@@ -11,10 +11,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Unknown returns what a control plane has set in m, or in a message within, and reactord must not overlook: fields
-// that subset.txt refuses or does not have. Each is a line for people: the path from m, the field's full name, and why
-// it is refused. In the order of the messages; nil: nothing. What is inside an Any is not looked at: the caller, who
-// unpacks it, does that.
+// Unknown lists what a control plane has set in m, or in messages within, that must not be overlooked: fields that
+// subset.txt refuses or does not have. Each entry is the path from m, the field's full name, and why it is refused,
+// in the order of the messages. It does not look into an Any: the caller unpacks it.
 func Unknown(m proto.Message) []string {
 	var found []string
 	walk(m.ProtoReflect(), "", func(path string, in protoreflect.Message) {
@@ -26,11 +25,11 @@ func Unknown(m proto.Message) []string {
 			case seen[number] || known && f.treatment == 'i':
 				return
 			case !known:
-				f = field{name: "field " + strconv.Itoa(int(number)), remark: "it is newer than this reactord"}
+				f = field{name: "field " + strconv.Itoa(int(number)), remark: "newer than this reactord"}
 			}
 			seen[number] = true
 			if f.remark == "" {
-				f.remark = "reactord does not have it"
+				f.remark = "not supported"
 			}
 			found = append(found, fmt.Sprintf("%s (%s.%s): %s", join(path, f.name), of, f.name, f.remark))
 		})
@@ -38,8 +37,8 @@ func Unknown(m proto.Message) []string {
 	return found
 }
 
-// Forget drops from m, and from the messages within, all fields that have no Go field: then messages that differ in
-// ignored fields only are equal for proto.Equal. What is inside an Any stays as it is.
+// Forget removes all fields without a Go field from m and the messages within, so that messages that differ only in
+// ignored fields are equal for proto.Equal. An Any keeps its content.
 func Forget(m proto.Message) {
 	walk(m.ProtoReflect(), "", func(_ string, in protoreflect.Message) {
 		if len(in.GetUnknown()) > 0 {
@@ -48,7 +47,7 @@ func Forget(m proto.Message) {
 	})
 }
 
-// walk calls visit for m and the messages within, outer ones first, fields by their numbers, maps by their keys.
+// walk calls visit for m and the messages within, outer ones first, fields by number, maps by key.
 func walk(m protoreflect.Message, path string, visit func(path string, m protoreflect.Message)) {
 	visit(path, m)
 	var set []protoreflect.FieldDescriptor
@@ -89,7 +88,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// each calls visit for each field in the wire format of a message, which a parser has accepted.
+// each calls visit for each field in the valid wire format of a message.
 func each(raw []byte, visit func(number protoreflect.FieldNumber, value []byte)) {
 	for len(raw) > 0 {
 		number, kind, n := protowire.ConsumeTag(raw)

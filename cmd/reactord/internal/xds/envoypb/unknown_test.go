@@ -35,7 +35,7 @@ func assignment() *clusterpb.ClusterLoadAssignment {
 func TestUnknown(t *testing.T) {
 	got := envoypb.Unknown(assignment())
 	want := []string{
-		"field 9999 (envoy.config.endpoint.v3.ClusterLoadAssignment.field 9999): it is newer than this reactord",
+		"field 9999 (envoy.config.endpoint.v3.ClusterLoadAssignment.field 9999): newer than this reactord",
 		"endpoints[0].lb_endpoints[0].endpoint_name (envoy.config.endpoint.v3.LbEndpoint.endpoint_name): " +
 			"endpoints are not named apart from their assignment",
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 )
 
-// readPlaces reads all addresses of a listener, each with the options of its sockets.
+// readPlaces reads all addresses of a listener with their socket options.
 func readPlaces(r reading, m *listenerpb.Listener) []place {
 	socket := config.NewListener().Socket
 	socket.KeepAlive.Mode = "none"
@@ -26,16 +26,16 @@ func readPlaces(r reading, m *listenerpb.Listener) []place {
 			readSocketOptions(r.at("socket_options"), a.GetSocketOptions().GetSocketOptions(), &other)
 		}
 		p := readPlace(r.at("address"), a.GetAddress(), other)
-		r.only(p.address.UDP == out[0].address.UDP, "addresses of TCP and UDP are two listeners")
+		r.only(p.address.UDP == out[0].address.UDP, "TCP and UDP addresses require separate listeners")
 		for j := range out {
-			r.only(!p.overlaps(&out[j]), "the listener has this address already")
+			r.only(!p.overlaps(&out[j]), "duplicate address")
 		}
 		out = append(out, p)
 	}
 	return out
 }
 
-// atMost is a number that must not be greater.
+// atMost reads a number with an upper limit.
 func (r reading) atMost(n uint32, most int64) int {
 	if int64(n) > most {
 		r.refuse("%d is more than %d", n, most)
@@ -48,7 +48,7 @@ func (r reading) atMost(n uint32, most int64) int {
 func readPlace(r reading, a *corepb.Address, socket config.Socket) place {
 	s := a.GetSocketAddress()
 	if s == nil {
-		r.refuse("there is no socket_address: a listener has an address and a port")
+		r.refuse("socket_address is missing: a listener needs an address and a port")
 		return place{}
 	}
 	at := readAddress(r, s)
@@ -56,7 +56,7 @@ func readPlace(r reading, a *corepb.Address, socket config.Socket) place {
 	p.address.UDP = s.GetProtocol() == corepb.SocketAddress_UDP
 	everyIPv6 := at.Addr().Is6() && at.Addr().IsUnspecified()
 	p.socket.IPv6Only = everyIPv6 && (p.socket.IPv6Only || !s.GetIpv4Compat())
-	if p.address.UDP { // it has no options of TCP
+	if p.address.UDP { // without options of TCP
 		d := config.NewListener().Socket
 		p.socket.KeepAlive, p.socket.Backlog, p.socket.FastOpen, p.socket.MSS = d.KeepAlive, d.Backlog, d.FastOpen, d.MSS
 	}
@@ -88,7 +88,7 @@ func readNetworks(r reading, all []*corepb.CidrRange) []netip.Prefix {
 	return out
 }
 
-// readNetwork reads a network. Without a length it has no bits, as in Envoy: every address of the family.
+// readNetwork reads a network. Without a length it covers every address of the family, as in Envoy.
 func readNetwork(r reading, c *corepb.CidrRange) (netip.Prefix, bool) {
 	ip, err := netip.ParseAddr(c.GetAddressPrefix())
 	if err != nil || ip.Zone() != "" {
@@ -101,14 +101,14 @@ func readNetwork(r reading, c *corepb.CidrRange) (netip.Prefix, bool) {
 	}
 	p, err := ip.Prefix(int(min(bits, 1000)))
 	if err != nil {
-		r.refuse("%s has no networks of %d bits", ip, bits)
+		r.refuse("prefix length %[2]d is invalid for %[1]s", ip, bits)
 		return netip.Prefix{}, false
 	}
 	return p, true
 }
 
-// overlaps reports whether a connection could arrive at both places. The address that stands for every one of a family
-// overlaps each of them, and "::" those of IPv4, too, unless it is for IPv6 only. Port 0 is any free one.
+// overlaps reports whether a connection could arrive at both places. The unspecified address overlaps every one of
+// its family, and "::" those of IPv4, too, unless it is IPv6 only. Port 0 is any free port.
 func (p *place) overlaps(other *place) bool {
 	a, b := &p.address, &other.address
 	if a.UDP != b.UDP || a.Port != b.Port || a.Port == 0 {
@@ -120,7 +120,7 @@ func (p *place) overlaps(other *place) bool {
 	return a.Host == b.Host || p.covers(other) || other.covers(p)
 }
 
-// covers reports whether p is every address of the family of other.
+// covers reports whether p stands for every address of other's family.
 func (p *place) covers(other *place) bool {
 	every, errEvery := netip.ParseAddr(p.address.Host)
 	ip, err := netip.ParseAddr(other.address.Host)

@@ -113,7 +113,7 @@ func TestBuild(t *testing.T) {
 		{"no secret", func(s *Set) {
 			s.put(t, "a", bindAt("192.0.2.1", "80")+`,"filter_chains":[`+chainOf("", tlsAuth)+`]`)
 			s.put(t, "b", bindAt("192.0.2.1", "81"))
-		}, []string{"fault: listener a: there is no secret", "listener b"}, "listener a at"},
+		}, []string{`fault: listener a: secret "cert" does not exist`, "listener b"}, "listener a at"},
 	} {
 		s := newSet()
 		test.make(s)

@@ -13,50 +13,50 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// chain is a filter chain: which connections it takes, and what becomes of them.
+// chain is a filter chain: which connections it takes, and what happens to them.
 type chain struct {
 	name  string // or ""
 	index int    // in the listener
 	match match
 	route config.Route // without conditions
-	tls   *serverTLS   // nil: TLS does not end here
-	named named        // which names of clients are allowed
-	bySNI bool         // the name of the server is the name of the cluster, and route has none
-	use   use          // what it wants of its backends
-	// handshake is how long a TLS handshake may take; 0: it does not say.
+	tls   *serverTLS   // nil unless it terminates TLS
+	named named        // allowed names of clients
+	bySNI bool         // the server name selects the cluster, and route has none
+	use   demand       // demands on its backends
+	// handshake limits a TLS handshake; 0 if unset.
 	handshake time.Duration
-	who       addresses // the clients that are allowed; nil: all
+	who       addresses // allowed clients; nil for all
 }
 
-// match is the conditions of a filter chain. What is empty is no condition.
+// match holds the conditions of a filter chain. Empty ones match everything.
 type match struct {
 	port         uint16
 	destinations []netip.Prefix
-	names        []string // of servers, in lower case
+	names        []string // server names, in lower case
 	transport    string   // "tls" or "raw"
 	protocols    []string
 	sources      []netip.Prefix
 }
 
-// matched is a route whose connections are those of one filter chain.
+// matched is a route for the connections of one filter chain.
 type matched struct {
 	config.Route
-	chain *chain // nil: it is nobody's, and resets connections
+	chain *chain // nil for a route that resets connections
 }
 
-// maxRoutes bounds the routes of a listener.
+// maxRoutes limits the routes of a listener.
 const maxRoutes = 20_000
 
-// routes makes routes of filter chains, such that the first one that matches is the chain that Envoy chooses.
+// routes converts filter chains to routes, ordered such that the first match is the chain that Envoy chooses.
 //
-// Envoy looks at one condition after the other: the port, the destination, the name of the server, the transport, the
-// protocols, and the source. For each it continues with the chains that have the most specific value that fits, or else
-// with those that have none, and it never goes back: if these chains do not fit in what follows, then none does, and
-// the default chain is taken, which may be nil. So routes of more specific values come first, and behind them one that
-// takes the connections that Envoy would not give to less specific ones either.
+// Envoy evaluates one condition after the other: port, destination, server name, transport, protocols, and source.
+// For each it continues with the chains with the most specific matching value, or else with those without one, and it
+// never backtracks: if these chains do not match in a later condition, it takes the default chain, if any. So routes
+// with more specific values come first, followed by one for the connections that Envoy would not give to less
+// specific chains either.
 //
-// Which of several chains is taken for a client that offers protocols of more than one of them depends on the client's
-// order; routes have an order of their own. So such chains are an error.
+// When a client offers protocols of several chains, Envoy follows the client's order, but routes are ordered. So such
+// chains are an error.
 func routes(chains []*chain, fallback *chain, clusters []string) ([]matched, error) {
 	c := chooser{fallback: fallback, clusters: clusters}
 	covered := c.port(chains, config.NewRoute(), false)
@@ -64,17 +64,17 @@ func routes(chains []*chain, fallback *chain, clusters []string) ([]matched, err
 		c.last([]*chain{fallback}, config.NewRoute(), false)
 	}
 	if len(c.routes) > maxRoutes {
-		c.fail("the filter chains have more than %d combinations of conditions: that many routes are too slow", maxRoutes)
+		c.fail("the filter chains have more than %d combinations of conditions", maxRoutes)
 	}
 	return c.routes, errors.Join(c.errs...)
 }
 
-// chooser is the state of routes. A method for each condition adds the routes for all chains that fit so far, whose
-// conditions so far are those of r, and reports whether they take every such connection. more: less specific routes
-// may follow, which must not take what these do not.
+// chooser is the state of routes. A method for each condition adds the routes for the chains that match so far, whose
+// conditions so far are in r, and reports whether they take every such connection. more tells that less specific
+// routes may follow, which must not take what these refuse.
 type chooser struct {
 	fallback *chain
-	clusters []string // that sni_cluster may choose
+	clusters []string // candidates of sni_cluster
 	routes   []matched
 	errs     []error
 }
@@ -118,7 +118,7 @@ func (c *chooser) transport(chains []*chain, r config.Route, more bool) bool {
 func (c *chooser) protocol(chains []*chain, r config.Route, more bool) bool {
 	if r.Transport == "raw" {
 		if len(r.SNI) != 0 {
-			return true // no connection is like this: only TLS has names
+			return true // impossible: only TLS has names
 		}
 		chains = slices.DeleteFunc(slices.Clone(chains), func(ch *chain) bool { return len(ch.match.protocols) != 0 })
 	}
@@ -133,7 +133,7 @@ func (c *chooser) protocol(chains []*chain, r config.Route, more bool) bool {
 		func(string) int { return 1 },
 		func(r *config.Route, all []string) { r.ALPN = all })
 	if sets > 1 {
-		c.fail("application_protocols: several filter chains differ by it, so that the order of the client's protocols " +
+		c.fail("application_protocols: several filter chains differ by it, so the client's order of protocols " +
 			"would decide, which is not supported: tell them apart by server_names")
 	}
 	return covered
@@ -145,7 +145,7 @@ func (c *chooser) source(chains []*chain, r config.Route, more bool) bool {
 		func(r *config.Route, all []netip.Prefix) { r.Sources = prefixes(all) })
 }
 
-// last adds the route of the one chain that is left.
+// last adds the route of the only chain left.
 func (c *chooser) last(chains []*chain, r config.Route, more bool) bool {
 	if len(chains) > 1 {
 		c.fail("filter chains %s and %s have the same filter_chain_match", chains[0].title(), chains[1].title())
@@ -161,7 +161,7 @@ func (c *chooser) last(chains []*chain, r config.Route, more bool) bool {
 	return true
 }
 
-// byName adds a route for each cluster that a client may ask for by its name.
+// byName adds a route for each cluster that a client may select by its server name.
 func (c *chooser) byName(ch *chain, r config.Route) {
 	for _, name := range c.clusters {
 		sni := strings.ToLower(name)
@@ -176,7 +176,7 @@ func (c *chooser) byName(ch *chain, r config.Route) {
 	}
 }
 
-// covers reports whether the name of a server fits the pattern of a route.
+// covers reports whether a server name matches the pattern of a route.
 func covers(pattern, name string) bool {
 	if below, wild := strings.CutPrefix(pattern, "*"); wild {
 		return strings.HasSuffix(name, below)
@@ -184,10 +184,10 @@ func covers(pattern, name string) bool {
 	return pattern == name
 }
 
-// title is the name of the chain for people.
+// title names the chain for people.
 func (ch *chain) title() string { return cmp.Or(ch.name, "without a name") }
 
-// add adds the route of a chain: r has the conditions.
+// add adds the route of a chain with the conditions in r.
 func (c *chooser) add(ch *chain, r config.Route, more bool) {
 	out := matched{ch.route, ch}
 	out.SNI, out.ALPN, out.Transport = r.SNI, r.ALPN, r.Transport
@@ -206,13 +206,13 @@ func (c *chooser) add(ch *chain, r config.Route, more bool) {
 	raw := out.Transport == "any" && len(out.SNI)+len(out.ALPN) == 0
 	out.Transport = "tls"
 	c.routes = append(c.routes, out)
-	if raw && more { // what does not begin TLS fails here
+	if raw && more { // connections without TLS fail here
 		r.Transport = "raw"
 		c.reset(ch, r)
 	}
 }
 
-// rest adds a route for the connections that have the conditions of r, but that no chain takes.
+// rest adds a route for connections that match r but no chain.
 func (c *chooser) rest(like *chain, r config.Route) {
 	if c.fallback == nil {
 		c.reset(like, r)
@@ -236,12 +236,12 @@ func (c *chooser) reset(like *chain, r config.Route) {
 	c.routes = append(c.routes, matched{Route: r})
 }
 
-// everywhere is the networks of all addresses.
+// everywhere covers all addresses.
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// stage adds the routes of one condition: those of more specific values first, then those of chains without a value.
-// values are those of a chain, rank says how specific a value is, and set makes values of the same chains a condition.
-// next is the method for the conditions that follow.
+// stage adds the routes of one condition: more specific values first, then chains without a value. values returns
+// those of a chain, rank how specific a value is, and set makes a condition of values that the same chains have. next
+// handles the following conditions.
 func stage[V comparable](c *chooser, chains []*chain, r config.Route, more bool,
 	next func([]*chain, config.Route, bool) bool,
 	values func(*match) []V, rank func(V) int, set func(*config.Route, []V),
@@ -261,14 +261,14 @@ func stage[V comparable](c *chooser, chains []*chain, r config.Route, more bool,
 	return len(without) != 0 && next(without, r, more)
 }
 
-// group is values of the same rank that the same chains have.
+// group is a set of values of the same rank that the same chains have.
 type group[V comparable] struct {
 	values []V
 	chains []*chain
 	rank   int
 }
 
-// grouped is the groups of chains with a value, the most specific ones first, and the chains without one.
+// grouped returns the groups of chains with a value, most specific first, and the chains without one.
 func grouped[V comparable](chains []*chain, values func(*match) []V, rank func(V) int) ([]*group[V], []*chain) {
 	having, order := map[V][]*chain{}, []V(nil)
 	var without []*chain
@@ -281,7 +281,7 @@ func grouped[V comparable](chains []*chain, values func(*match) []V, rank func(V
 			if _, known := having[v]; !known {
 				order = append(order, v)
 			}
-			if have := having[v]; len(have) == 0 || have[len(have)-1] != ch { // a value may be there twice
+			if have := having[v]; len(have) == 0 || have[len(have)-1] != ch { // skip duplicate values
 				having[v] = append(have, ch)
 			}
 		}
@@ -304,7 +304,7 @@ func grouped[V comparable](chains []*chain, values func(*match) []V, rank func(V
 	return groups, without
 }
 
-// optional is the value, unless it is zero.
+// optional returns the value, unless it is zero.
 func optional[V comparable](v V) []V {
 	if v == *new(V) {
 		return nil
@@ -312,10 +312,10 @@ func optional[V comparable](v V) []V {
 	return []V{v}
 }
 
-// bits is how specific a network is. Networks of IPv4 and IPv6 have no address in common.
+// bits returns how specific a network is. Networks of IPv4 and IPv6 do not overlap.
 func bits(p netip.Prefix) int { return p.Bits() }
 
-// labels is how specific the name of a server is: a whole name more than "*.NAME".
+// labels returns how specific a server name is: a full name more than "*.NAME".
 func labels(name string) int {
 	if !strings.HasPrefix(name, "*.") {
 		return 1 << 16

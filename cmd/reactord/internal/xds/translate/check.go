@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// backendFaults is what is wrong with the settings of a backend.
+// backendFaults validates the settings of a backend.
 func backendFaults(b *config.Backend) error {
 	l, c := config.NewListener(), config.New()
 	l.Name, l.Address, l.Backend = "listener", config.Address{Host: "192.0.2.1", Port: 1}, b.Name
@@ -16,7 +16,7 @@ func backendFaults(b *config.Backend) error {
 	return problemsOf(c, "backends[0].")
 }
 
-// listenerFaults is what is wrong with the settings of a listener, but for its name and its backends.
+// listenerFaults validates the settings of a listener, except its name and its backends.
 func listenerFaults(l *config.Listener) error {
 	b := config.NewBackend()
 	b.Name = "backend"
@@ -38,7 +38,7 @@ func listenerFaults(l *config.Listener) error {
 	return problemsOf(c, "listeners[0].")
 }
 
-// problemsOf is what is wrong with a configuration of a control plane. Each path is without this.
+// problemsOf validates a configuration, and strips the prefix without from each path.
 func problemsOf(c *config.Config, without string) error {
 	var errs []error
 	for _, p := range c.ValidateAdded(0, 0) {

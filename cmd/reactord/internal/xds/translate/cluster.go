@@ -17,27 +17,27 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Cluster is a cluster of a control plane. What it says does not change.
+// Cluster is a cluster of a control plane. Its content is immutable.
 type Cluster struct {
-	endpoints string     // the name of its endpoints; "": they are in it
-	inline    *Endpoints // those in it
+	endpoints string     // name of its endpoints; "" if inline
+	inline    *Endpoints // inline endpoints
 	dns       *config.DNS
-	settings  config.Backend // what does not depend on other resources
-	perServer int            // connections to a server; 0: no limit
+	settings  config.Backend // settings that depend on no other resources
+	perServer int            // connections to a server; 0 for no limit
 	weighted  bool           // localities have weights
 	sockets   sockets
 	remarks   []string
 
-	made atomic.Pointer[madeTLS] // what [Cluster.build] has made; it changes nothing that the cluster says
+	made atomic.Pointer[madeTLS] // cached by [Cluster.build]
 }
 
-// The defaults of Envoy that differ from those of a file.
+// Defaults of Envoy that differ from those of a file.
 const (
 	defaultIdle        = time.Hour
 	defaultConnections = 1024
 )
 
-// DecodeCluster reads an envoy.config.cluster.v3.Cluster. The error joins everything that cannot be honoured.
+// DecodeCluster decodes an envoy.config.cluster.v3.Cluster. The error joins everything that cannot be honoured.
 func DecodeCluster(name string, body []byte) (*Cluster, error) {
 	r, m := newReading(), &clusterpb.Cluster{}
 	if !r.decode(body, m) {
@@ -49,7 +49,7 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 	b.Name = name
 	b.Check.CloseOnDown = m.CloseConnectionsOnHostHealthFailure && len(m.HealthChecks) > 0
 	r.at("close_connections_on_host_health_failure").only(!m.CloseConnectionsOnHostHealthFailure ||
-		len(m.HealthChecks) > 0, "there is no health check that a server could fail")
+		len(m.HealthChecks) > 0, "no health check that a server could fail")
 	b.LifetimeJitter = 0
 	c.timeouts(r, m)
 	c.discovery(r, m)
@@ -70,7 +70,7 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 	checked := *b
 	if c.dns != nil {
 		d := *c.dns
-		d.Name, d.Port = "a.example", 1 // the endpoints have them
+		d.Name, d.Port = "a.example", 1 // from the endpoints
 		checked.DNS = []config.DNS{d}
 	}
 	if err := errors.Join(r.failed(), backendFaults(&checked)); err != nil {
@@ -80,16 +80,16 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 	return c, nil
 }
 
-// Remarks are what people should know of the cluster although it is honoured.
+// Remarks returns warnings about the cluster, although it is honoured.
 func (c *Cluster) Remarks() []string { return c.remarks }
 
-// Endpoints is the name of the endpoints that the cluster needs; "": none.
+// Endpoints returns the name of the endpoints that the cluster needs, or "".
 func (c *Cluster) Endpoints() string { return c.endpoints }
 
-// Secrets are the names of the secrets that TLS needs, in order, each once.
+// Secrets returns the names of the secrets that its TLS needs, sorted, without duplicates.
 func (c *Cluster) Secrets() []string { return c.sockets.secrets() }
 
-// Same reports whether both say the same, as far as it is honoured.
+// Same reports whether both are equal in all that is honoured.
 func (c *Cluster) Same(other *Cluster) bool {
 	if c == other || c == nil || other == nil {
 		return c == other
@@ -99,15 +99,15 @@ func (c *Cluster) Same(other *Cluster) bool {
 		reflect.DeepEqual(c.sockets, other.sockets)
 }
 
-// hashes reports whether the cluster chooses servers by a hash: of what, the listeners say.
+// hashes reports whether the cluster chooses servers by a hash; listeners decide of what.
 func (c *Cluster) hashes() bool { return c.settings.Balance.Policy == hashing }
 
-// timeouts reads how long things may take.
+// timeouts reads timeouts.
 func (c *Cluster) timeouts(r reading, m *clusterpb.Cluster) {
 	b := &c.settings
 	b.ConnectTimeout = r.at("connect_timeout").duration(m.ConnectTimeout, b.ConnectTimeout)
-	r.at("connect_timeout").only(b.ConnectTimeout >= time.Millisecond, "connections need some time: at least 1 ms")
-	b.IdleTimeout = 0 // that of the listener counts
+	r.at("connect_timeout").only(b.ConnectTimeout >= time.Millisecond, "too short: write at least 1 ms")
+	b.IdleTimeout = 0 // the listener's applies
 	c.common(r.at("common_http_protocol_options"), m.CommonHttpProtocolOptions)
 	for _, kind := range sorted(m.TypedExtensionProtocolOptions) {
 		r := r.at("typed_extension_protocol_options[%q]", kind)
@@ -116,13 +116,13 @@ func (c *Cluster) timeouts(r reading, m *clusterpb.Cluster) {
 		case *clusterpb.HttpProtocolOptions:
 			c.common(r.at("common_http_protocol_options"), o.CommonHttpProtocolOptions)
 		default:
-			r.refuse("reactord does not have the options of %s", o.ProtoReflect().Descriptor().FullName())
+			r.refuse("options of %s are not supported", o.ProtoReflect().Descriptor().FullName())
 		}
 	}
 	b.HalfCloseTimeout = cmp.Or(b.IdleTimeout, defaultIdle)
 }
 
-// common reads the timeouts that control planes set in the options of HTTP for connections of any kind.
+// common reads the timeouts that control planes set in HTTP options for connections of any kind.
 func (c *Cluster) common(r reading, m *corepb.HttpProtocolOptions) {
 	if m == nil {
 		return
@@ -137,7 +137,7 @@ func (c *Cluster) breakers(r reading, m *clusterpb.CircuitBreakers) {
 	limit := func(r reading, all []*clusterpb.CircuitBreakers_Thresholds, into *int) {
 		for i, t := range all {
 			if t.Priority != corepb.RoutingPriority_DEFAULT {
-				continue // another one is of HTTP
+				continue // others concern HTTP
 			}
 			if n := t.MaxPendingRequests; n != nil && into == &c.settings.MaxConnections {
 				c.settings.Queue.Size = int(min(n.Value, 1<<20))
@@ -146,7 +146,7 @@ func (c *Cluster) breakers(r reading, m *clusterpb.CircuitBreakers) {
 				continue
 			}
 			if t.MaxConnections.Value == 0 {
-				r.indexed(i).at("max_connections").refuse("without connections the cluster has no use: remove its routes")
+				r.indexed(i).at("max_connections").refuse("0 connections make the cluster useless: remove its routes")
 			}
 			*into = unlimited(t.MaxConnections)
 		}
@@ -155,7 +155,7 @@ func (c *Cluster) breakers(r reading, m *clusterpb.CircuitBreakers) {
 	limit(r.at("per_host_thresholds"), m.GetPerHostThresholds(), &c.perServer)
 }
 
-// unlimited is a number of connections, and 0 for one that cannot be reached.
+// unlimited returns a number of connections, or 0 for one that cannot be reached.
 func unlimited(m *wrapperspb.UInt32Value) int {
 	if m.Value > 1<<30 {
 		return 0
@@ -165,40 +165,39 @@ func unlimited(m *wrapperspb.UInt32Value) int {
 
 func keepAlive(r reading, m *corepb.TcpKeepalive, k *config.KeepAlive) {
 	if m == nil {
-		k.Idle = 0 // as Envoy
+		k.Idle = 0 // as in Envoy
 		return
 	}
-	*k = config.KeepAlive{Idle: 2 * time.Hour, Interval: 75 * time.Second, Count: 9} // those of Linux
+	*k = config.KeepAlive{Idle: 2 * time.Hour, Interval: 75 * time.Second, Count: 9} // defaults of Linux
 	seconds := func(r reading, m *wrapperspb.UInt32Value, into *time.Duration) {
 		if m == nil {
 			return
 		}
 		if *into = time.Duration(m.Value) * time.Second; m.Value == 0 || m.Value > 32767 {
-			r.refuse("%d s is out of range: the kernel takes 1 to 32767", m.Value)
+			r.refuse("%d s is out of range: write 1 to 32767", m.Value)
 		}
 	}
 	seconds(r.at("keepalive_time"), m.KeepaliveTime, &k.Idle)
 	seconds(r.at("keepalive_interval"), m.KeepaliveInterval, &k.Interval)
 	if m.KeepaliveProbes != nil {
 		if k.Count = int(m.KeepaliveProbes.Value); k.Count < 1 || k.Count > 127 {
-			r.at("keepalive_probes").refuse("%d is out of range: the kernel takes 1 to 127", k.Count)
+			r.at("keepalive_probes").refuse("%d is out of range: write 1 to 127", k.Count)
 		}
 	}
 }
 
-// filter allows those of Istio, which tell each other names; a reactord has none of their kind beside it.
+// filter allows Istio's metadata exchange, which does not affect traffic.
 func (c *Cluster) filter(r reading, m *clusterpb.Filter) {
 	switch f := r.at("typed_config").unpack(m.GetTypedConfig()).(type) {
 	case nil:
 	case *corepb.TypedStruct:
 	default:
-		r.refuse("reactord does not have the filter %s", f.ProtoReflect().Descriptor().FullName())
+		r.refuse("filter %s is not supported", f.ProtoReflect().Descriptor().FullName())
 	}
 }
 
-// build makes the backend of the cluster. The error says what is wrong between the cluster and its endpoints and
-// secrets.
-func (c *Cluster) build(s *Set, u use) (*backend, error) {
+// build returns the backend of the cluster, or what is wrong between the cluster and its endpoints and secrets.
+func (c *Cluster) build(s *Set, u demand) (*backend, error) {
 	all := c.inline
 	if c.endpoints != "" {
 		all = s.Endpoints[c.endpoints]
@@ -209,7 +208,7 @@ func (c *Cluster) build(s *Set, u use) (*backend, error) {
 		b.Balance.Policy, b.Balance.LoadFactor = "random", 0
 	}
 	if all == nil {
-		return nil, fmt.Errorf("there are no endpoints %q", c.endpoints)
+		return nil, fmt.Errorf("endpoints %q do not exist", c.endpoints)
 	}
 	if err := all.fill(out, c); err != nil {
 		return nil, err
@@ -218,33 +217,33 @@ func (c *Cluster) build(s *Set, u use) (*backend, error) {
 		return nil, err
 	}
 	if u.datagrams && (b.TLS.Enabled || b.ProxyProtocol.Version == "v1") {
-		return nil, errors.New("transport_socket: datagrams have no TLS, and no PROXY header of version 1")
+		return nil, errors.New("transport_socket: TLS and PROXY version 1 are not possible for datagrams")
 	}
 	return out, nil
 }
 
-// backend is what a cluster becomes.
+// backend is the result for a cluster.
 type backend struct {
-	config  config.Backend // its name is that of the cluster
+	config  config.Backend // named after the cluster
 	servers []plan.Server
 	keys    *certs.Client
 }
 
-// source refuses where a resource would come from if that is not the stream of the cluster.
+// source refuses a source of resources other than the stream of the cluster.
 func (r reading) source(m *corepb.ConfigSource) {
 	switch s := m.GetConfigSourceSpecifier().(type) {
 	case nil:
-		r.refuse("it does not say where from: write ads")
+		r.refuse("source is missing: write ads")
 	case *corepb.ConfigSource_ApiConfigSource:
 		if other := foreign(m); other != "" {
-			r.refuse("it comes from %s, which reactord does not ask: write ads", other)
+			r.refuse("source %s is not supported: write ads", other)
 		}
 		kinds := []corepb.ApiConfigSource_ApiType{
 			corepb.ApiConfigSource_GRPC, corepb.ApiConfigSource_DELTA_GRPC,
 			corepb.ApiConfigSource_AGGREGATED_GRPC, corepb.ApiConfigSource_AGGREGATED_DELTA_GRPC,
 		}
 		if !slices.Contains(kinds, s.ApiConfigSource.ApiType) {
-			r.at("api_config_source.api_type").refuse("reactord speaks gRPC only, not %s", s.ApiConfigSource.ApiType)
+			r.at("api_config_source.api_type").refuse("only gRPC is supported, not %s", s.ApiConfigSource.ApiType)
 		}
 	}
 }

@@ -28,11 +28,11 @@ func (c *Cluster) discovery(r reading, m *clusterpb.Cluster) {
 			r.at("load_assignment").refuse("LOGICAL_DNS has one endpoint, not %d", len(c.inline.all))
 		}
 	default:
-		r.at("type").refuse("reactord does not have %s: it has EDS, STATIC, STRICT_DNS and LOGICAL_DNS", kind)
+		r.at("type").refuse("%s is not supported: write EDS, STATIC, STRICT_DNS or LOGICAL_DNS", kind)
 	}
 }
 
-// custom reads a type of cluster that is an extension.
+// custom reads an extension cluster type.
 func (c *Cluster) custom(r reading, m *clusterpb.Cluster) {
 	switch d := r.unpack(m.GetClusterType().TypedConfig).(type) {
 	case nil:
@@ -45,17 +45,17 @@ func (c *Cluster) custom(r reading, m *clusterpb.Cluster) {
 		c.resolver(r.at("typed_dns_resolver_config"), d.TypedDnsResolverConfig)
 		c.assignment(reading{errs: r.errs}, m)
 	default:
-		r.refuse("reactord does not have clusters of the type %s", d.ProtoReflect().Descriptor().FullName())
+		r.refuse("cluster type %s is not supported", d.ProtoReflect().Descriptor().FullName())
 	}
 }
 
 func (c *Cluster) eds(r reading, m *clusterpb.Cluster) {
 	if m.LoadAssignment != nil {
-		r.at("load_assignment").refuse("the endpoints of EDS come from elsewhere: remove it")
+		r.at("load_assignment").refuse("not allowed with type EDS: remove it")
 	}
 	r = r.at("eds_cluster_config")
 	if m.EdsClusterConfig == nil {
-		r.refuse("there is none")
+		r.refuse("missing")
 		return
 	}
 	r.at("eds_config").source(m.EdsClusterConfig.EdsConfig)
@@ -67,15 +67,15 @@ func (c *Cluster) eds(r reading, m *clusterpb.Cluster) {
 	}
 }
 
-// assignment reads the servers that are in the cluster.
+// assignment reads the inline servers.
 func (c *Cluster) assignment(r reading, m *clusterpb.Cluster) {
 	if m.EdsClusterConfig != nil {
-		r.at("eds_cluster_config").refuse("the cluster is not of the type EDS: remove it")
+		r.at("eds_cluster_config").refuse("only allowed with type EDS: remove it")
 	}
 	c.inline = decodeAssignment(r.at("load_assignment"), m.LoadAssignment, c.dns != nil)
 }
 
-// names reads how names are looked up.
+// names reads how names are resolved.
 func (c *Cluster) names(r reading, family string, rate *durationpb.Duration, ttl bool) *config.DNS {
 	d := config.NewDNS()
 	switch family {
@@ -103,7 +103,7 @@ func (c *Cluster) names(r reading, family string, rate *durationpb.Duration, ttl
 	return &d
 }
 
-// resolver allows a resolver that asks the servers of the machine.
+// resolver accepts a resolver that uses the servers of the machine.
 func (c *Cluster) resolver(r reading, m *corepb.TypedExtensionConfig) {
 	if m == nil {
 		return
@@ -111,6 +111,6 @@ func (c *Cluster) resolver(r reading, m *corepb.TypedExtensionConfig) {
 	switch d := r.at("typed_config").unpack(m.GetTypedConfig()).(type) {
 	case nil, *clusterpb.CaresDnsResolverConfig:
 	default:
-		r.refuse("reactord does not have the resolver %s", d.ProtoReflect().Descriptor().FullName())
+		r.refuse("resolver %s is not supported", d.ProtoReflect().Descriptor().FullName())
 	}
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// transport is how servers are spoken to.
+// transport is how to connect to servers.
 type transport struct {
-	proxy string     // the version of the PROXY header that is sent: "none", "v1" or "v2"
-	tls   *clientTLS // nil: none
+	proxy string     // version of the PROXY header to send: "none", "v1" or "v2"
+	tls   *clientTLS // nil without TLS
 }
 
 // sockets are the transports of a cluster.
 type sockets struct {
 	usual   transport
-	matches []socketMatch // the first one that fits an endpoint is its transport; else the usual one
+	matches []socketMatch // the first match is an endpoint's transport, or else usual
 }
 
-// socketMatch is a transport for endpoints whose metadata has these values.
+// socketMatch is a transport for endpoints with matching metadata.
 type socketMatch struct {
 	name  string
 	match map[string]any
@@ -34,7 +34,7 @@ type socketMatch struct {
 func decodeSockets(r reading, m *clusterpb.Cluster) (s sockets) {
 	s.usual = decodeTransport(r.at("transport_socket"), m.TransportSocket, "xds://cluster/"+m.Name)
 	if s.usual.tls != nil && s.usual.tls.foreign != "" {
-		r.at("transport_socket").refuse("its secrets come from %s, which reactord does not ask", s.usual.tls.foreign)
+		r.at("transport_socket").refuse("secrets from %s are not supported", s.usual.tls.foreign)
 	}
 	for i, t := range m.TransportSocketMatches {
 		at := fmt.Sprintf("xds://cluster/%s/transport_socket_matches[%d]", m.Name, i)
@@ -46,7 +46,7 @@ func decodeSockets(r reading, m *clusterpb.Cluster) (s sockets) {
 	return s
 }
 
-// decodeTransport reads a transport socket. origin is where inline certificates come from.
+// decodeTransport reads a transport socket. origin prefixes the paths of inline certificates.
 func decodeTransport(r reading, m *corepb.TransportSocket, origin string) transport {
 	if m == nil {
 		return transport{proxy: "none"}
@@ -66,12 +66,12 @@ func decodeTransport(r reading, m *corepb.TransportSocket, origin string) transp
 		}
 		return inner
 	default:
-		r.refuse("reactord does not have the transport socket %s", t.ProtoReflect().Descriptor().FullName())
+		r.refuse("transport socket %s is not supported", t.ProtoReflect().Descriptor().FullName())
 	}
 	return transport{proxy: "none"}
 }
 
-// secrets are the names of the secrets of all transports, but those that reactord cannot ask for.
+// secrets returns the names of the secrets of all transports, except those from unsupported sources.
 func (s *sockets) secrets() (names []string) {
 	names = append(names, s.usual.tls.Secrets()...)
 	for i := range s.matches {
@@ -81,7 +81,7 @@ func (s *sockets) secrets() (names []string) {
 	return slices.Compact(names)
 }
 
-// of is the index of the transport of an endpoint; -1 is the usual one.
+// of returns the index of an endpoint's transport; -1 is the usual one.
 func (s *sockets) of(e *endpoint) int {
 	return slices.IndexFunc(s.matches, func(m socketMatch) bool {
 		for key, want := range m.match {
@@ -93,7 +93,7 @@ func (s *sockets) of(e *endpoint) int {
 	})
 }
 
-// at is the transport of this index.
+// at returns the transport at an index.
 func (s *sockets) at(i int) *transport {
 	if i < 0 {
 		return &s.usual
@@ -101,10 +101,10 @@ func (s *sockets) at(i int) *transport {
 	return &s.matches[i].transport
 }
 
-// fillSockets makes the transports of a backend. Its endpoints may choose one with TLS and the same one without it.
+// fillSockets sets the transports of a backend. Its endpoints may use one with TLS, and the same one without.
 func (c *Cluster) fillSockets(b *backend, all *Endpoints, set *Set) error {
 	s := &c.sockets
-	used, name := &s.usual, "" // the one with TLS, if there is one
+	used, name := &s.usual, "" // the one with TLS, if any
 	plain := map[serveraddr.Addr]bool{}
 	for i := range all.all {
 		e := &all.all[i]
@@ -114,14 +114,14 @@ func (c *Cluster) fillSockets(b *backend, all *Endpoints, set *Set) error {
 		case own.tls == nil:
 			plain[e.address] = true
 		case own.tls.foreign != "":
-			return fmt.Errorf("%s chooses transport_socket_matches %q, whose secrets come from %s, which reactord does not ask",
+			return fmt.Errorf("%s matches transport_socket_matches %q, whose secrets from %s are not supported",
 				e.where(), s.matches[index].name, own.tls.foreign)
 		}
 		switch {
 		case i == 0, used.tls == nil && own.tls != nil && used.proxy == own.proxy:
 			used, name = own, e.where()
 		case own.proxy != used.proxy, own.tls != nil && !reflect.DeepEqual(own.tls, used.tls):
-			return fmt.Errorf("%s and %s choose different transport sockets: a cluster has one, with and without TLS", name,
+			return fmt.Errorf("%s and %s match different transport sockets: only one is supported, with and without TLS", name,
 				e.where())
 		}
 	}
@@ -134,7 +134,7 @@ func (c *Cluster) fillSockets(b *backend, all *Endpoints, set *Set) error {
 		b.servers[i].Plain = plain[b.servers[i].Address]
 	}
 	if plain[serveraddr.Addr{}] {
-		return errors.New("names choose a transport socket without TLS, and other endpoints one with it")
+		return errors.New("names match a transport socket without TLS, and other endpoints one with TLS")
 	}
 	made, err := c.tls(used.tls, set)
 	if err != nil {

@@ -77,7 +77,7 @@ func endpoints(t testing.TB, groups ...string) (*Endpoints, error) {
 }
 
 // builtWith is what a cluster and its endpoints become, or why they do not.
-func builtWith(t testing.TB, c *Cluster, err error, s *Set, u use) string {
+func builtWith(t testing.TB, c *Cluster, err error, s *Set, u demand) string {
 	if err != nil {
 		return "refused: " + err.Error()
 	}
@@ -103,7 +103,7 @@ func backendOf(t testing.TB, fields string) string {
 	if wrong != nil {
 		t.Fatal(wrong)
 	}
-	return builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e, "other": e}}, use{hash: true})
+	return builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e, "other": e}}, demand{hash: true})
 }
 
 // policy is a load balancing policy.
@@ -146,40 +146,40 @@ func TestClusterFields(t *testing.T) {
 			"Balance.PanicThreshold=50 Ejection.Failures=0 " +
 			"MaxConnections=1024 IdleTimeout=0s HalfCloseTimeout=1h0m0s LifetimeJitter=0 KeepAlive.Idle=0s\n" +
 			"  server Address=192.0.2.1:80 Weight=1\n"},
-		{"another name", `"name":"d"`, `refused: name: "d" is sent as "c"`},
+		{"another name", `"name":"d"`, `refused: name: "d" does not match the resource name "c"`},
 		{"connect_timeout", `"connect_timeout":"3s"`, " ConnectTimeout=3s "},
-		{"no time", `"connect_timeout":"0s"`, "refused: connect_timeout: connections need some time"},
-		{"a negative time", `"connect_timeout":"-1s"`, "refused: connect_timeout: it is not a duration"},
+		{"no time", `"connect_timeout":"0s"`, "refused: connect_timeout: too short: write at least 1 ms"},
+		{"a negative time", `"connect_timeout":"-1s"`, "refused: connect_timeout: not a duration"},
 		{"buffer", `"per_connection_buffer_limit_bytes":32768`, " Buffer=32KiB"},
 		{"small buffer", `"per_connection_buffer_limit_bytes":1`, " Buffer=4KiB"},
 		{"idle_timeout", `"common_http_protocol_options":{"idle_timeout":"7s"}`, " IdleTimeout=7s HalfCloseTimeout=7s "},
 		{"idle_timeout as an extension", http(`"common_http_protocol_options":{"idle_timeout":"7s",` +
 			`"max_connection_duration":"9s"}`), " IdleTimeout=7s HalfCloseTimeout=7s Lifetime=9s "},
 		{"another extension", `"typed_extension_protocol_options":{"a":` + anyOfType("envoy.type.v3.Percent", "") + `}`,
-			`refused: typed_extension_protocol_options["a"]: reactord does not have the options of envoy.type.v3.Percent`},
+			`refused: typed_extension_protocol_options["a"]: options of envoy.type.v3.Percent are not supported`},
 
 		{"service_name", `"type":"EDS","eds_cluster_config":{"service_name":"other","eds_config":{"self":{}}}`, "backend c "},
 		{"by a server", `"type":"EDS","eds_cluster_config":{"eds_config":{"api_config_source":{"api_type":"GRPC",` +
 			`"grpc_services":[{"envoy_grpc":{"cluster_name":"contour"}}]}}}`, "backend c "},
 		{"by REST", `"type":"EDS","eds_cluster_config":{"eds_config":{"api_config_source":{"api_type":"REST"}}}`,
-			"refused: eds_cluster_config.eds_config.api_config_source.api_type: reactord speaks gRPC only, not REST"},
+			"refused: eds_cluster_config.eds_config.api_config_source.api_type: only gRPC is supported, not REST"},
 		{"by the agent of Istio", `"type":"EDS","eds_cluster_config":{"eds_config":{"api_config_source":{"api_type":"GRPC",` +
-			`"grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`, "it comes from sds-grpc"},
+			`"grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`, "source sds-grpc is not supported: write ads"},
 		{"from nowhere", `"type":"EDS","eds_cluster_config":{}`,
-			"refused: eds_cluster_config.eds_config: it does not say where from"},
-		{"EDS of nothing", `"type":"EDS"`, "refused: eds_cluster_config: there is none"},
-		{"EDS with endpoints", `"load_assignment":{}`, "refused: load_assignment: the endpoints of EDS come from elsewhere"},
+			"refused: eds_cluster_config.eds_config: source is missing: write ads"},
+		{"EDS of nothing", `"type":"EDS"`, "refused: eds_cluster_config: missing"},
+		{"EDS with endpoints", `"load_assignment":{}`, "refused: load_assignment: not allowed with type EDS: remove it"},
 		{"no such endpoints", `"type":"EDS","eds_cluster_config":{"service_name":"none","eds_config":` + ads + `}`,
-			`fault: there are no endpoints "none"`},
+			`fault: endpoints "none" do not exist`},
 		{"STATIC", `"type":"STATIC",` + load(region("", at("192.0.2.7", 81, ""))), "server Address=192.0.2.7:81 "},
 		{"STATIC without", `"type":"STATIC"`, "KeepAlive.Idle=0s\n"},
 		{"STATIC with a name", `"type":"STATIC",` + name, `refused: load_assignment.endpoints[0].lb_endpoints[0].` +
-			`endpoint.address.socket_address: "A.example." is no IP address: names are for clusters of DNS`},
+			`endpoint.address.socket_address: "A.example." is not an IP address: names require a DNS cluster`},
 		{"STATIC with EDS", `"type":"STATIC","eds_cluster_config":{}`,
-			"refused: eds_cluster_config: the cluster is not of the type EDS"},
-		{"ORIGINAL_DST", `"type":"ORIGINAL_DST"`, "refused: type: reactord does not have ORIGINAL_DST"},
+			"refused: eds_cluster_config: only allowed with type EDS: remove it"},
+		{"ORIGINAL_DST", `"type":"ORIGINAL_DST"`, "refused: type: ORIGINAL_DST is not supported: write EDS,"},
 		{"another type", `"cluster_type":{"typed_config":` + anyOfType("envoy.type.v3.Percent", "") + `}`,
-			"refused: cluster_type.typed_config: reactord does not have clusters of the type envoy.type.v3.Percent"},
+			"refused: cluster_type.typed_config: cluster type envoy.type.v3.Percent is not supported"},
 		{"STRICT_DNS", `"type":"STRICT_DNS",` + name, " DNS=[{a.example AAAA_or_A 80 5s 5s 1 0 }]"},
 		{"STRICT_DNS with TTL",
 			`"type":"STRICT_DNS","respect_dns_ttl":true,"dns_refresh_rate":"600s","dns_lookup_family":"ALL",` + name,
@@ -225,12 +225,12 @@ func TestClusterFields(t *testing.T) {
 			"Balance.Policy=maglev Balance.LoadFactor=150 "},
 		{"a bound that is none", policiesOf(policy("RingHash", `"consistent_hashing_lb_config":{"hash_balance_factor":99}`)),
 			"typed_config.consistent_hashing_lb_config.hash_balance_factor: 99 is out of range"},
-		{"CLUSTER_PROVIDED", `"lb_policy":"CLUSTER_PROVIDED"`, "refused: lb_policy: reactord does not have CLUSTER_PROVIDED"},
+		{"CLUSTER_PROVIDED", `"lb_policy":"CLUSTER_PROVIDED"`, "refused: lb_policy: CLUSTER_PROVIDED is not supported: write"},
 		{"aggression",
 			`"round_robin_lb_config":{"slow_start_config":{"slow_start_window":"9s","aggression":{"default_value":2}}}`,
 			"refused: round_robin_lb_config.slow_start_config.aggression"},
 		{"from half a weight", `"round_robin_lb_config":{"slow_start_config":{"min_weight_percent":{"value":50}}}`,
-			"min_weight_percent: weights grow from a tenth"},
+			"only 10 is supported"},
 		{"a typed policy", `"lb_policy":"MAGLEV",` + policiesOf(policy("Random", "")), "Balance.Policy=random "},
 		{"typed round_robin", policiesOf(policy("RoundRobin", `"slow_start_config":{"slow_start_window":"9s"}`)),
 			"Balance.SlowStart=9s "},
@@ -242,12 +242,12 @@ func TestClusterFields(t *testing.T) {
 			"")),
 			"Balance.Policy=random "},
 		{"none that is known", policiesOf(policy("envoy.type.v3.Percent", "")),
-			`refused: load_balancing_policy.policies: reactord has none of the policies ["type.googleapis.com/envoy.type.v3.Percent"]`},
+			"refused: load_balancing_policy.policies: none of the policies"},
 		{"no threshold of panic", `"common_lb_config":{"healthy_panic_threshold":{}}`, " Balance.IPv6Prefix=128 Ejection"},
 		{"a threshold of panic", `"common_lb_config":{"healthy_panic_threshold":{"value":29.6}}`,
 			" Balance.PanicThreshold=30 "},
 		{"a wrong one", `"common_lb_config":{"healthy_panic_threshold":{"value":101}}`,
-			"healthy_panic_threshold: 101 is no percentage"},
+			"healthy_panic_threshold: 101 is not a percentage"},
 		{"connections end", `"common_lb_config":{"close_connections_on_host_set_change":true}`,
 			"refused: common_lb_config.close_connections_on_host_set_change"},
 
@@ -256,7 +256,7 @@ func TestClusterFields(t *testing.T) {
 			" MaxConnections=7 "},
 		{"no limit", `"circuit_breakers":{"thresholds":[{"max_connections":4294967295}]}`, "Ejection.Failures=0 IdleTimeout"},
 		{"no connections", `"circuit_breakers":{"thresholds":[{"max_connections":0}]}`,
-			"refused: circuit_breakers.thresholds[0].max_connections: without connections the cluster has no use"},
+			"refused: circuit_breakers.thresholds[0].max_connections: 0 connections make the cluster useless:"},
 		{"connections that wait", `"circuit_breakers":{"thresholds":[{"max_pending_requests":7}]}`,
 			" MaxConnections=1024 Queue.Size=7 "},
 		{"of a server", `"circuit_breakers":{"per_host_thresholds":[{"max_connections":7}]}`, " Weight=1 MaxConnections=7\n"},
@@ -265,9 +265,9 @@ func TestClusterFields(t *testing.T) {
 		{"bytes", check(`"tcp_health_check":{"send":{"text":"70696e67"},"receive":[{"binary":"cG9uZw=="}]}`),
 			" Check.SendHex=70696e67 Check.ExpectHex=706f6e67 "},
 		{"bytes that are none", check(`"tcp_health_check":{"send":{"text":"ping"}}`),
-			"refused: health_checks[0].tcp_health_check.send.text: it is not in hexadecimal digits"},
+			"refused: health_checks[0].tcp_health_check.send.text: not hexadecimal"},
 		{"two texts", check(`"tcp_health_check":{"receive":[{"text":"00"},{"text":"01"}]}`),
-			"reactord expects one text in an answer, not 2"},
+			"only one text to receive is supported, not 2"},
 		{"thresholds",
 			`"health_checks":[{"interval":"5s","timeout":"1s","healthy_threshold":7,"unhealthy_threshold":8,"tcp_health_check":{}}]`,
 			" Check.Rise=7 Check.Fall=8 "},
@@ -280,12 +280,12 @@ func TestClusterFields(t *testing.T) {
 			"healthy_edge_interval: 2s differs from unhealthy_edge_interval, 1s"},
 		{"a port of checks", check(`"tcp_health_check":{},"alt_port":81`), " Check.Port=81 "},
 		{"no kind", `"health_checks":[{"interval":"5s","timeout":"1s","healthy_threshold":2,"unhealthy_threshold":3}]`,
-			"refused: health_checks[0]: it is of no kind"},
-		{"two checks", `"health_checks":[{},{}]`, "refused: health_checks: reactord has one check for a cluster, not 2"},
+			"refused: health_checks[0]: unknown kind of check: write tcp_health_check"},
+		{"two checks", `"health_checks":[{},{}]`, "refused: health_checks: only one check is supported, not 2"},
 		{"connections of failed servers", `"close_connections_on_host_health_failure":true,` + tcp,
 			" Check.CloseOnDown=true "},
 		{"without a check", `"close_connections_on_host_health_failure":true`,
-			"there is no health check that a server could fail"},
+			"no health check that a server could fail"},
 
 		{"outlier_detection", `"outlier_detection":{}`, " Ejection.Time=30s Ejection.MaxPercent=10 MaxConnections"},
 		{"errors 5xx",
@@ -299,7 +299,7 @@ func TestClusterFields(t *testing.T) {
 			" Ejection.Failures=9 "},
 		{"not enforced", `"outlier_detection":{"enforcing_consecutive_5xx":0}`, " Ejection.Failures=0 "},
 		{"enforced at times", `"outlier_detection":{"enforcing_consecutive_5xx":50}`,
-			"refused: outlier_detection.enforcing_consecutive_5xx: 50 %: a server is out, or it is not"},
+			"refused: outlier_detection.enforcing_consecutive_5xx: 50 %: write 0 or 100"},
 
 		{"keep-alive",
 			`"upstream_connection_options":{"tcp_keepalive":{"keepalive_probes":3,"keepalive_time":1200,"keepalive_interval":60}}`,
@@ -311,7 +311,7 @@ func TestClusterFields(t *testing.T) {
 		{"a filter of Istio", `"filters":[{"typed_config":{"@type":"type.googleapis.com/udpa.type.v1.TypedStruct"}}]`,
 			"backend c "},
 		{"another filter", `"filters":[{"typed_config":` + anyOfType("envoy.type.v3.Percent", "") + `}]`,
-			"refused: filters[0]: reactord does not have the filter envoy.type.v3.Percent"},
+			"refused: filters[0]: filter envoy.type.v3.Percent is not supported"},
 	} {
 		if got := backendOf(t, test.fields); !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s\nis %s\nand should have %s", test.name, test.fields, got, test.want)
@@ -344,10 +344,10 @@ func TestHashing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Set{Endpoints: map[string]*Endpoints{"c": {}}}
-	if got := builtWith(t, c, nil, s, use{}); !strings.Contains(got, "Balance.Policy=random ") {
+	if got := builtWith(t, c, nil, s, demand{}); !strings.Contains(got, "Balance.Policy=random ") {
 		t.Error(got)
 	}
-	if got := builtWith(t, c, nil, s, use{hash: true}); !strings.Contains(got, "Balance.Policy=maglev ") {
+	if got := builtWith(t, c, nil, s, demand{hash: true}); !strings.Contains(got, "Balance.Policy=maglev ") {
 		t.Error(got)
 	}
 	if c.Endpoints() != "c" || !reflect.DeepEqual(c.Secrets(), []string(nil)) {

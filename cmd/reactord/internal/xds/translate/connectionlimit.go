@@ -6,20 +6,20 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 )
 
-// maxConnections is the greatest limit on connections.
+// maxConnections is the largest limit on connections.
 const maxConnections = 1 << 30
 
-// readLimit reads the network filter connection_limit. A connection beyond the limit is reset immediately, and not
-// after the delay.
+// readLimit reads the network filter connection_limit. A connection beyond the limit is reset immediately, not after
+// the delay.
 func readLimit(r reading, m *listenerpb.ConnectionLimit) int {
 	n := m.GetMaxConnections().GetValue()
 	if n == 0 {
-		r.at("max_connections").refuse("it must be 1 or more")
+		r.at("max_connections").refuse("write 1 or more")
 	}
 	return int(min(n, maxConnections))
 }
 
-// lesser is the lesser one of two limits, where 0 is none.
+// lesser returns the smaller of two limits, where 0 is none.
 func lesser[N ~int | ~int64](a, b N) N {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -27,11 +27,11 @@ func lesser[N ~int | ~int64](a, b N) N {
 	return a
 }
 
-// limit is the limit of the listener. Envoy counts the connections of each chain; reactord those of the listener. So
-// chains with different limits are refused.
+// limit returns the limit of the listener. Envoy counts the connections of each chain, and reactord those of the
+// listener, so chains with different limits are refused.
 func (c *chainReader) limit(r reading) int {
 	if len(slices.Compact(slices.Sorted(slices.Values(c.limits)))) > 1 {
-		r.at("filter_chains").refuse("connection_limit: the chains have different limits, and a listener has one: " +
+		r.at("filter_chains").refuse("connection_limit: a listener has one limit, but its chains differ: " +
 			"write the same limit into each chain")
 	}
 	if len(c.limits) == 0 {

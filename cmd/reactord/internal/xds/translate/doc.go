@@ -1,34 +1,33 @@
-// Package translate makes listeners, backends and servers of the resources of a control plane.
+// Package translate converts the resources of a control plane to listeners, backends and servers.
 //
 // # How to use it
 //
-// [DecodeListener], [DecodeCluster], [DecodeEndpoints] and [DecodeSecret] judge a resource alone. The error says by
-// name what cannot be honoured, and why; then the resource is to be refused. [Build] makes the part of a plan of all
-// that was accepted and is warm. What turns out to be wrong between resources is a [Fault] of one of them, which is not
-// in the part.
+// [DecodeListener], [DecodeCluster], [DecodeEndpoints] and [DecodeSecret] judge a resource alone. An error names what
+// cannot be honoured, and why; the resource is then to be refused. [Build] builds a part of the plan from all
+// accepted, warm resources. A conflict between resources is a [Fault] of one of them, which is left out.
 //
 // # What it guarantees
 //
-// A resource is as strict as a configuration file: what it says is honoured, or documented as a difference, or refused.
-// Fields that the subset of the schema does not have are refused, and so are messages of other types. What [Build]
-// returns is valid: the plan's merge accepts it, as far as it does not collide with the file, and no server is one of
-// the listeners.
+// A resource is treated as strictly as a configuration file: each setting is honoured, documented as a difference, or
+// refused. Fields outside the subset of the schema are refused, and so are messages of other types. The result of
+// [Build] is valid: the plan's merge accepts it unless it collides with the file, and no server is one of its own
+// listeners.
 //
-// Everything here is a function of its arguments: there is no clock and no goroutine, and nothing is changed after it
-// was returned. Only [Build] reads something: files that secrets name. A resource may be used from any goroutine.
+// All functions are pure: there is no clock and no goroutine, and results are immutable. Only [Build] reads anything:
+// files named by secrets. A resource may be used from any goroutine.
 //
-// # What becomes of a listener
+// # Listeners
 //
-// A listener of TCP has a route for each filter chain, in an order in which the first one that matches is the chain
-// that Envoy would choose; routes between them reset what Envoy would not give to a less specific chain. What no chain
-// takes is reset. A listener of UDP has a backend. One whose only filter answers requests for readiness is none of the
-// plan's: see [Listener.Ready].
+// A TCP listener has a route for each filter chain, ordered such that the first match is the chain that Envoy would
+// choose; routes in between reset what Envoy would not give to a less specific chain. What no chain takes is reset. A
+// UDP listener has a backend. A listener whose only filter answers readiness probes is not part of the plan: see
+// [Listener.Ready].
 //
-// What differs from Envoy: a connection beyond a limit is reset immediately. A limit is for the listener, and not for
-// each chain. A server that cannot be reached is replaced by up to three others within the retry budget, unless
-// max_connect_attempts says how many. The bounds of buffers, of the listener and of the cluster, are one. A TLS
-// handshake may take 10 s, unless transport_socket_connect_timeout says how long. An access log is reactord's own: a
-// control plane says whether connections are logged, and not where and how. docs/xds.md says it field by field.
+// Differences from Envoy: a connection beyond a limit is reset immediately. A limit applies to the listener, not to
+// each chain. An unreachable server is replaced by up to three others within the retry budget, unless
+// max_connect_attempts is set. The buffer limits of listener and cluster are one. A TLS handshake may take 10 s,
+// unless transport_socket_connect_timeout is set. The access log is reactord's: a control plane decides whether
+// connections are logged, not where and how. docs/xds.md lists every field.
 //
 // # Files
 //

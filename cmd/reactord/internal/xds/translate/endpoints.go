@@ -16,25 +16,25 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 )
 
-// Endpoints are the servers of a cluster. They do not change.
+// Endpoints are the servers of a cluster. They are immutable.
 type Endpoints struct {
 	name string
-	all  []endpoint // each address of a priority once
+	all  []endpoint // each address once per priority
 }
 
-// endpoint is one of them.
+// endpoint is a server of a cluster.
 type endpoint struct {
-	address        serveraddr.Addr // not valid if there is a name
-	name           string          // to be looked up, or ""
+	address        serveraddr.Addr // invalid if there is a name
+	name           string          // to be resolved, or ""
 	port           uint16
 	weight         uint32
-	localityWeight uint32 // 0: the locality has none
-	group          int    // of those with the same locality and priority
+	localityWeight uint32 // 0 if the locality has none
+	group          int    // of endpoints with the same locality and priority
 	locality       string
 	priority       int
 	state          plan.State
-	checkPort      int            // 0: the same
-	match          map[string]any // what chooses its transport socket
+	checkPort      int            // 0 for the same
+	match          map[string]any // metadata that selects its transport socket
 }
 
 const (
@@ -42,15 +42,15 @@ const (
 	maxPriority = 128
 )
 
-// DecodeEndpoints reads an envoy.config.endpoint.v3.ClusterLoadAssignment. The error joins everything that cannot be
-// honoured.
+// DecodeEndpoints decodes an envoy.config.endpoint.v3.ClusterLoadAssignment. The error joins everything that cannot
+// be honoured.
 func DecodeEndpoints(name string, body []byte) (*Endpoints, error) {
 	r, m := newReading(), &clusterpb.ClusterLoadAssignment{}
 	if !r.decode(body, m) {
 		return nil, r.failed()
 	}
 	if m.ClusterName != name {
-		r.at("cluster_name").refuse("%q is sent as %q", m.ClusterName, name)
+		r.at("cluster_name").refuse("%q does not match the resource name %q", m.ClusterName, name)
 	}
 	e := decodeAssignment(r, m, false)
 	if err := r.failed(); err != nil {
@@ -59,7 +59,7 @@ func DecodeEndpoints(name string, body []byte) (*Endpoints, error) {
 	return e, nil
 }
 
-// Same reports whether both say the same, as far as it is honoured.
+// Same reports whether both are equal in all that is honoured.
 func (e *Endpoints) Same(other *Endpoints) bool {
 	return e == other || e != nil && other != nil && e.name == other.name && slices.EqualFunc(e.all, other.all,
 		sameEndpoint)
@@ -74,7 +74,7 @@ func sameEndpoint(a, b endpoint) bool {
 		a.priority == b.priority && a.state == b.state && a.checkPort == b.checkPort
 }
 
-// Len is how many of them could serve.
+// Len returns how many of them could serve.
 func (e *Endpoints) Len() (n int) {
 	for i := range e.all {
 		if e.all[i].state != plan.Maintenance {
@@ -84,13 +84,13 @@ func (e *Endpoints) Len() (n int) {
 	return n
 }
 
-// groupKey is what endpoints have in common whose locality has one weight.
+// groupKey identifies endpoints that share a locality weight.
 type groupKey struct {
 	priority int
 	locality string
 }
 
-// decodeAssignment reads servers. names: they may be names.
+// decodeAssignment reads servers. names allows host names.
 func decodeAssignment(r reading, m *clusterpb.ClusterLoadAssignment, names bool) *Endpoints {
 	e := &Endpoints{name: m.GetClusterName()}
 	assignmentPolicy(r.at("policy"), m.GetPolicy())
@@ -99,7 +99,7 @@ func decodeAssignment(r reading, m *clusterpb.ClusterLoadAssignment, names bool)
 		total += len(l.LbEndpoints)
 	}
 	if total > plan.MaxServers {
-		r.refuse("there are %d endpoints: a backend has at most %d servers", total, plan.MaxServers)
+		r.refuse("%d endpoints exceed the limit of %d servers", total, plan.MaxServers)
 		return e
 	}
 	e.all = make([]endpoint, 0, total)
@@ -113,13 +113,13 @@ func decodeAssignment(r reading, m *clusterpb.ClusterLoadAssignment, names bool)
 			groups[key] = len(groups)
 		}
 		group := endpoint{group: groups[key], locality: key.locality, priority: key.priority}
-		if l.Locality != nil { // else it has no weight, as in Envoy
+		if l.Locality != nil { // otherwise without a weight, as in Envoy
 			group.localityWeight = l.LoadBalancingWeight.GetValue()
 		}
 		for j, one := range l.LbEndpoints {
 			s := group
 			at := func(below string) reading { return r.at("endpoints[%d].lb_endpoints[%d].%s", i, j, below) }
-			if s.decode(at, one, names) && !known[s.key()] { // as in Envoy, the first one counts
+			if s.decode(at, one, names) && !known[s.key()] { // the first one wins, as in Envoy
 				known[s.key()] = true
 				e.all = append(e.all, s)
 			}
@@ -128,7 +128,7 @@ func decodeAssignment(r reading, m *clusterpb.ClusterLoadAssignment, names bool)
 	return e
 }
 
-// endpointKey tells endpoints apart. A name is looked up once.
+// endpointKey identifies endpoints. A name is resolved once.
 type endpointKey struct {
 	priority int
 	address  serveraddr.Addr
@@ -145,30 +145,30 @@ func (s *endpoint) key() endpointKey {
 
 func assignmentPolicy(r reading, m *clusterpb.ClusterLoadAssignment_Policy) {
 	for i, d := range m.GetDropOverloads() {
-		r.at("drop_overloads[%d]", i).only(d.GetDropPercentage().GetNumerator() == 0, "connections are not dropped at random")
+		r.at("drop_overloads[%d]", i).only(d.GetDropPercentage().GetNumerator() == 0, "dropping connections is not supported")
 	}
 	if f := m.GetOverprovisioningFactor(); f != nil && f.Value != 140 {
-		r.at("overprovisioning_factor").refuse("%d: it is always 140", f.Value)
+		r.at("overprovisioning_factor").refuse("%d: only 140 is supported", f.Value)
 	}
-	r.at("endpoint_stale_after").only(m.GetEndpointStaleAfter() == nil, "endpoints stay until they are replaced")
+	r.at("endpoint_stale_after").only(m.GetEndpointStaleAfter() == nil, "endpoints do not expire")
 }
 
-// localityName is a locality as a word: its parts that are set.
+// localityName joins the parts of a locality that are set.
 func localityName(l *corepb.Locality) string {
 	parts := slices.DeleteFunc([]string{l.GetRegion(), l.GetZone(), l.GetSubZone()},
 		func(s string) bool { return s == "" })
 	return strings.Join(parts, "/")
 }
 
-// healthStates are what a control plane says of a server's health. A degraded server is up.
+// healthStates maps a server's health as reported by the control plane. A degraded server is up.
 var healthStates = map[corepb.HealthStatus]plan.State{
 	corepb.HealthStatus_UNKNOWN: plan.Up, corepb.HealthStatus_HEALTHY: plan.Up, corepb.HealthStatus_DEGRADED: plan.Up,
 	corepb.HealthStatus_DRAINING:  plan.Drain,
 	corepb.HealthStatus_UNHEALTHY: plan.Maintenance, corepb.HealthStatus_TIMEOUT: plan.Maintenance,
 }
 
-// decode reads an endpoint of a locality; false: it was refused. Its further addresses are not used. at is a place in
-// the endpoint.
+// decode reads an endpoint of a locality, and returns false if it was refused. Its additional addresses are ignored.
+// at is a place in the endpoint.
 func (s *endpoint) decode(at func(below string) reading, m *clusterpb.LbEndpoint, names bool) bool {
 	state, known := healthStates[m.HealthStatus]
 	if !known {
@@ -192,31 +192,31 @@ func (s *endpoint) decode(at func(below string) reading, m *clusterpb.LbEndpoint
 	return true
 }
 
-// socketAddress reads an address, or a name; what is wrong with it, or "".
+// socketAddress reads an address or a name. It returns what is wrong with it, or "".
 func (s *endpoint) socketAddress(a *corepb.SocketAddress, names bool) string {
 	port := a.GetPortValue()
 	switch {
 	case a == nil:
-		return "there is none"
+		return "missing"
 	case port == 0 || port > maxPort:
-		return fmt.Sprintf("%d is no port that could be connected to", port)
+		return fmt.Sprintf("%d is not a port to connect to", port)
 	}
 	s.port = uint16(port)
 	ip, err := netip.ParseAddr(a.Address)
 	switch {
 	case err == nil && (ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != ""):
-		return fmt.Sprintf("%s is not the address of one machine", ip)
+		return fmt.Sprintf("%s is not a unicast address", ip)
 	case err == nil:
 		s.address = serveraddr.IP(netip.AddrPortFrom(ip.Unmap(), s.port))
 	case !names:
-		return fmt.Sprintf("%q is no IP address: names are for clusters of DNS", a.Address)
+		return fmt.Sprintf("%q is not an IP address: names require a DNS cluster", a.Address)
 	default:
 		s.name = strings.TrimSuffix(strings.ToLower(a.Address), ".")
 	}
 	return ""
 }
 
-// where is the address of an endpoint, or its name.
+// where returns the address of an endpoint, or its name.
 func (s *endpoint) where() string {
 	if s.name != "" {
 		return net.JoinHostPort(s.name, strconv.Itoa(int(s.port)))
@@ -224,16 +224,17 @@ func (s *endpoint) where() string {
 	return s.address.String()
 }
 
-// check reads how an endpoint is checked.
+// check reads the health check settings of an endpoint.
 func (s *endpoint) check(r reading, m *clusterpb.Endpoint_HealthCheckConfig) {
 	if s.checkPort = int(m.GetPortValue()); s.checkPort > maxPort {
-		r.at("port_value").refuse("%d is no port", s.checkPort)
+		r.at("port_value").refuse("%d is not a port", s.checkPort)
 	}
-	r.at("address").only(m.GetAddress() == nil, "a server is checked at its own address")
-	r.at("disable_active_health_check").only(!m.GetDisableActiveHealthCheck(), "all servers of a cluster are checked")
+	r.at("address").only(m.GetAddress() == nil, "checks use the server's address")
+	r.at("disable_active_health_check").only(!m.GetDisableActiveHealthCheck(), "disabling checks of single servers "+
+		"is not supported")
 }
 
-// fill makes the servers and the names of a backend.
+// fill sets the servers and the names of a backend.
 func (e *Endpoints) fill(b *backend, c *Cluster) error {
 	if err := e.checkPorts(&b.config.Check); err != nil {
 		return err
@@ -255,8 +256,8 @@ func (e *Endpoints) fill(b *backend, c *Cluster) error {
 	return nil
 }
 
-// onceOnly keeps the first of servers with the same address, which is that of the lowest priority. They are in the
-// order of their addresses then, so that the order in which they were sent changes nothing.
+// onceOnly keeps the server with the lowest priority for each address, sorted by address, so that the order in which
+// they were sent does not matter.
 func onceOnly(all []plan.Server) []plan.Server {
 	slices.SortStableFunc(all, func(a, b plan.Server) int { return a.Priority - b.Priority })
 	known := make(map[serveraddr.Addr]bool, len(all))
@@ -269,7 +270,7 @@ func onceOnly(all []plan.Server) []plan.Server {
 	return all
 }
 
-// lookup is a name as a source of servers.
+// lookup returns a name as a source of servers.
 func (s *endpoint) lookup(how *config.DNS, weight int) config.DNS {
 	d := *how
 	d.Name, d.Port = s.name, int(s.port)
@@ -277,7 +278,7 @@ func (s *endpoint) lookup(how *config.DNS, weight int) config.DNS {
 	return d
 }
 
-// checkPorts sets the port of checks, which is one for all servers.
+// checkPorts sets the port of checks, which is common to all servers.
 func (e *Endpoints) checkPorts(c *config.Check) error {
 	if c.Interval == 0 {
 		return nil
@@ -289,7 +290,7 @@ func (e *Endpoints) checkPorts(c *config.Check) error {
 			own = 0
 		}
 		if !first && own != port {
-			return fmt.Errorf("endpoints are checked on ports of their own, %s and %s: reactord has one for all",
+			return fmt.Errorf("endpoints have different health check ports, %s and %s: only one is supported",
 				strconv.Itoa(port), strconv.Itoa(own))
 		}
 		port, first = own, false

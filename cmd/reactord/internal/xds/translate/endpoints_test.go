@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// serversOf is the servers of a cluster with these endpoints, or why there are none.
+// serversOf is the servers of a cluster with these endpoints, or why it is refused.
 func serversOf(t testing.TB, fields string, groups ...string) string {
 	t.Helper()
 	e, err := endpoints(t, groups...)
@@ -22,7 +22,7 @@ func serversOf(t testing.TB, fields string, groups ...string) string {
 		return "refused: " + err.Error()
 	}
 	c, err := cluster(t, fields)
-	got := builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e}}, use{})
+	got := builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e}}, demand{})
 	if _, servers, ok := strings.Cut(got, "\n"); ok {
 		return strings.ReplaceAll(servers, "  server", "")
 	}
@@ -49,12 +49,12 @@ func TestEndpointFields(t *testing.T) {
 			" Address=[2001:db8::1]:80 Weight=1\n"},
 		{"IPv4 in IPv6", "", []string{region("", at("::ffff:192.0.2.1", 80, ""))}, ofOne + "\n"},
 		{"a name", "", []string{region("", at("a.example", 80, ""))},
-			`refused: endpoints[0].lb_endpoints[0].endpoint.address.socket_address: "a.example" is no IP address`},
-		{"no port", "", []string{region("", at("192.0.2.1", 0, ""))}, "socket_address: 0 is no port"},
-		{"a port", "", []string{region("", at("192.0.2.1", 65536, ""))}, "socket_address: 65536 is no port"},
+			`refused: endpoints[0].lb_endpoints[0].endpoint.address.socket_address: "a.example" is not an IP address: names require a DNS cluster`},
+		{"no port", "", []string{region("", at("192.0.2.1", 0, ""))}, "0 is not a port to connect to"},
+		{"a port", "", []string{region("", at("192.0.2.1", 65536, ""))}, "65536 is not a port to connect to"},
 		{"no address", "", []string{region("", `{"endpoint":{}}`)},
-			"refused: endpoints[0].lb_endpoints[0].endpoint.address.socket_address: there is none"},
-		{"every address", "", []string{region("", at("0.0.0.0", 1, ""))}, "0.0.0.0 is not the address of one machine"},
+			"refused: endpoints[0].lb_endpoints[0].endpoint.address.socket_address: missing"},
+		{"every address", "", []string{region("", at("0.0.0.0", 1, ""))}, "0.0.0.0 is not a unicast address"},
 		{"weights", "", []string{region("", at("192.0.2.1", 1, `,"load_balancing_weight":3`), at("192.0.2.1", 2, ""))},
 			" Address=192.0.2.1:1 Weight=3\n Address=192.0.2.1:2 Weight=1\n"},
 		{"equal weights", "", []string{region("", at("192.0.2.1", 1, `,"load_balancing_weight":128`), at("192.0.2.1", 2,
@@ -114,7 +114,7 @@ func TestEndpointFields(t *testing.T) {
 		{"not checked", "", []string{region("",
 			`{"endpoint":{"address":{"socket_address":{"address":"192.0.2.1","port_value":80}},`+
 				`"health_check_config":{"disable_active_health_check":true}}}`)},
-			"disable_active_health_check: all servers of a cluster are checked"},
+			"disable_active_health_check: disabling checks of single servers is not supported"},
 	} {
 		got := serversOf(t, test.fields, test.groups...)
 		if !strings.Contains(got, test.want) || test.want == "" && got != "" || strings.HasPrefix(test.want, " Address") &&
@@ -128,11 +128,11 @@ func TestEndpointFields(t *testing.T) {
 func TestAssignmentFields(t *testing.T) {
 	for fields, want := range map[string]string{
 		`"policy":{"overprovisioning_factor":140}`:                          "",
-		`"policy":{"overprovisioning_factor":100}`:                          "policy.overprovisioning_factor: 100: it is always 140",
+		`"policy":{"overprovisioning_factor":100}`:                          "policy.overprovisioning_factor: 100: only 140 is supported",
 		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":0}}]}`: "",
-		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":5}}]}`: "policy.drop_overloads[0]: connections are not dropped",
-		`"policy":{"endpoint_stale_after":"5s"}`:                            "policy.endpoint_stale_after: endpoints stay",
-		`"cluster_name":"d"`:                                                `cluster_name: "d" is sent as "c"`,
+		`"policy":{"drop_overloads":[{"drop_percentage":{"numerator":5}}]}`: "policy.drop_overloads[0]: dropping connections is not supported",
+		`"policy":{"endpoint_stale_after":"5s"}`:                            "policy.endpoint_stale_after: endpoints do not expire",
+		`"cluster_name":"d"`:                                                `cluster_name: "d" does not match the resource name "c"`,
 	} {
 		text := `{"cluster_name":"c",` + fields + `}`
 		if strings.Contains(fields, "cluster_name") {
@@ -158,14 +158,14 @@ func TestCheckPorts(t *testing.T) {
 	}{
 		{region("", checked(80, 81), checked(82, 81)), " Check.Port=81 "},
 		{region("", checked(80, 80), checked(82, 82)), "Check.Timeout=1s Ejection"},
-		{region("", checked(80, 80), checked(82, 81)), "fault: endpoints are checked on ports of their own, 0 and 81"},
+		{region("", checked(80, 80), checked(82, 81)), "fault: endpoints have different health check ports, 0 and 81:"},
 	} {
 		e, err := endpoints(t, test.groups)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c, err := cluster(t, checks)
-		if got := builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e}}, use{}); !strings.Contains(got,
+		if got := builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e}}, demand{}); !strings.Contains(got,
 			test.want) {
 			t.Errorf("%s should have %s", got, test.want)
 		}
@@ -282,7 +282,8 @@ func TestTooManyEndpoints(t *testing.T) {
 	if _, err := DecodeEndpoints("c", one); err != nil {
 		t.Error(err)
 	}
-	if _, err := DecodeEndpoints("c", body); err == nil || !strings.Contains(err.Error(), "there are 65537 endpoints") {
+	if _, err := DecodeEndpoints("c", body); err == nil || !strings.Contains(err.Error(), "65537 endpoints exceed "+
+		"the limit") {
 		t.Error(err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 // greatestWeight is the largest weight of a server.
 const greatestWeight = 1000
 
-// weights are the weights of all endpoints as servers: 0 to 1000, in each priority in the proportion of their shares.
+// weights returns the weights of all endpoints as servers: 0 to 1000, proportional to their shares in each priority.
 //
-// If localities of a priority have weights, the share of an endpoint is its part of its locality's weight; a locality
-// without one gets nothing. As in Envoy, one gets less if fewer than 1/1.4 of its endpoints are up, and what it gets is
-// for those. Else it is its own weight. Equal shares are weights of 1, and small ones stay as they are. Others are
-// scaled, such that the largest is 1000, and rounded: one that is not 0 becomes at least 1.
+// If localities of a priority have weights, an endpoint's share is its part of its locality's weight; a locality
+// without a weight gets nothing. As in Envoy, a locality gets less if fewer than 1/1.4 of its endpoints are up, and
+// its share is for those. Otherwise, the share is the endpoint's weight. Equal shares become weights of 1, and small
+// ones stay as they are. Others are scaled such that the largest is 1000, and rounded, but not to 0.
 func (e *Endpoints) weights(localities bool) []int {
 	shares := e.shares(localities)
 	type extent struct {
@@ -52,7 +52,7 @@ func (e *Endpoints) weights(localities bool) []int {
 // overprovisioning is how much more than its part a locality can carry.
 const overprovisioning = 1.4
 
-// shares are the parts that endpoints get, in relation to others of their priority.
+// shares returns the shares of endpoints, relative to others of their priority.
 func (e *Endpoints) shares(localities bool) []float64 {
 	type locality struct{ all, up, weights, upWeights float64 }
 	groups, weighted := map[int]*locality{}, map[int]bool{} // by group, by priority

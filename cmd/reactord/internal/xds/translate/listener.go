@@ -14,22 +14,22 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 )
 
-// Listener is a listener of a control plane. It does not change.
+// Listener is a listener of a control plane. Its content is immutable.
 type Listener struct {
-	places   []place         // where it listens, at least one
+	places   []place         // addresses, at least one
 	config   config.Listener // without a name, an address and routes
-	chains   []*chain        // of TCP
-	fallback *chain          // nil: connections that no chain takes are reset
-	routes   []matched       // of the chains, unless clusters are chosen by their names
-	datagram *datagram       // of UDP
-	buffer   int             // bytes that a connection may keep; 0: it does not say
-	ready    *ready          // it is for readiness; else nil
+	chains   []*chain        // for TCP
+	fallback *chain          // nil if connections that match no chain are reset
+	routes   []matched       // of the chains, unless a server name selects the cluster
+	datagram *datagram       // for UDP
+	buffer   int             // bytes that a connection may buffer; 0 if unset
+	ready    *ready          // set for readiness probes
 	remarks  []string
 
-	made *sync.Map // by *serverTLS: the *ending that it became last
+	made *sync.Map // the last *tlsTermination, by *serverTLS
 }
 
-// ready is where a control plane expects to be told whether the proxy is ready.
+// ready is where a control plane probes whether the proxy is ready.
 type ready struct {
 	address netip.AddrPort
 	path    string
@@ -41,17 +41,17 @@ type place struct {
 	socket  config.Socket
 }
 
-// Envoy's defaults.
+// Defaults of Envoy.
 const (
 	filtersTimeout = 15 * time.Second
 	idleTimeout    = time.Hour
 	sessionTimeout = time.Minute
 )
 
-// forEver stands for a timeout that is not there, where reactord has always one.
+// forEver replaces a missing timeout where reactord always has one.
 const forEver = 365 * 24 * time.Hour
 
-// DecodeListener reads an envoy.config.listener.v3.Listener. The error joins everything that cannot be honoured.
+// DecodeListener decodes an envoy.config.listener.v3.Listener. The error joins everything that cannot be honoured.
 func DecodeListener(name string, body []byte) (*Listener, error) {
 	r, m := newReading(), &listenerpb.Listener{}
 	if !r.decode(body, m) {
@@ -73,16 +73,16 @@ func DecodeListener(name string, body []byte) (*Listener, error) {
 	return l, nil
 }
 
-// Remarks are what people should know of the listener although it is honoured.
+// Remarks returns warnings about the listener, although it is honoured.
 func (l *Listener) Remarks() []string { return l.remarks }
 
-// read reads what the listener has beside its name.
+// read reads everything except the name.
 func (l *Listener) read(r reading, m *listenerpb.Listener) {
-	r.at("use_original_dst").only(!m.GetUseOriginalDst().GetValue(), "connections are not redirected to reactord")
-	r.at("transparent").only(!m.GetTransparent().GetValue(), "addresses of clients are not borrowed")
+	r.at("use_original_dst").only(!m.GetUseOriginalDst().GetValue(), "redirected connections are not supported")
+	r.at("transparent").only(!m.GetTransparent().GetValue(), "transparent proxying is not supported")
 	r.at("bind_to_port").only(m.GetBindToPort() == nil || m.GetBindToPort().GetValue(),
-		"a listener without a socket has no connections: nothing is redirected within reactord")
-	r.at("enable_mptcp").only(!m.GetEnableMptcp(), "there is no multipath TCP")
+		"listeners without a socket are not supported")
+	r.at("enable_mptcp").only(!m.GetEnableMptcp(), "multipath TCP is not supported")
 	l.places = readPlaces(r, m)
 	l.buffer = int(m.GetPerConnectionBufferLimitBytes().GetValue())
 	l.config.AccessLog = logged(r, m.GetAccessLog())
@@ -91,7 +91,7 @@ func (l *Listener) read(r reading, m *listenerpb.Listener) {
 	case udp:
 		l.datagrams(r, m)
 	case l.datagram != nil:
-		r.at("listener_filters").refuse("udp_proxy is for an address with protocol: UDP")
+		r.at("listener_filters").refuse("udp_proxy requires an address with protocol: UDP")
 	default:
 		l.connections(r, m)
 	}
@@ -103,34 +103,34 @@ func (l *Listener) filters(r reading, m *listenerpb.Listener) {
 	for i, f := range m.GetListenerFilters() {
 		r := r.at("listener_filters[%d]", i)
 		switch f := r.unpack(f.GetTypedConfig()).(type) {
-		case nil: // which was refused
-		case *listenerpb.TlsInspector: // the ClientHello is read if a chain needs it
+		case nil: // refused already
+		case *listenerpb.TlsInspector: // the ClientHello is read where a chain needs it
 		case *listenerpb.ProxyProtocol:
-			r.at("disallowed_versions").only(len(f.GetDisallowedVersions()) == 0, "both versions are accepted")
+			r.at("disallowed_versions").only(len(f.GetDisallowedVersions()) == 0, "both versions are always accepted")
 			l.config.ProxyProtocol = config.AcceptProxy{
 				Trusted: prefixes(everywhere), Optional: f.GetAllowRequestsWithoutProxyProtocol(),
 			}
 		case *listenerpb.UdpProxyConfig:
 			if l.datagram != nil {
-				r.refuse("there is another udp_proxy")
+				r.refuse("duplicate udp_proxy")
 			}
 			l.datagram = readDatagram(r, f)
 		default:
-			r.refuse("%s is not a listener filter that reactord has", f.ProtoReflect().Descriptor().FullName())
+			r.refuse("listener filter %s is not supported", f.ProtoReflect().Descriptor().FullName())
 		}
 	}
 }
 
-// datagrams reads a listener of UDP.
+// datagrams reads a UDP listener.
 func (l *Listener) datagrams(r reading, m *listenerpb.Listener) {
 	switch {
 	case len(m.GetFilterChains()) > 0 || m.GetDefaultFilterChain() != nil:
-		r.at("filter_chains").refuse("datagrams have no filter chain: reactord has the listener filter udp_proxy for them")
+		r.at("filter_chains").refuse("UDP listeners have no filter chains: write the listener filter udp_proxy")
 	case l.datagram == nil:
-		r.at("listener_filters").refuse("nothing takes the datagrams: reactord has the listener filter udp_proxy for them")
+		r.at("listener_filters").refuse("no listener filter for datagrams: write udp_proxy")
 	}
 	if len(l.config.ProxyProtocol.Trusted) > 0 {
-		r.at("listener_filters").refuse("datagrams have no PROXY header")
+		r.at("listener_filters").refuse("proxy_protocol is not supported for UDP")
 	}
 	if l.datagram == nil {
 		return
@@ -139,10 +139,10 @@ func (l *Listener) datagrams(r reading, m *listenerpb.Listener) {
 	l.config.AccessLog = l.config.AccessLog || l.datagram.logged
 }
 
-// connections reads a listener of TCP.
+// connections reads a TCP listener.
 func (l *Listener) connections(r reading, m *listenerpb.Listener) {
 	if len(m.GetFilterChains()) == 0 && m.GetDefaultFilterChain() == nil {
-		r.at("filter_chains").refuse("there is none: the listener takes no connection")
+		r.at("filter_chains").refuse("missing: the listener would accept no connection")
 		return
 	}
 	c := &chainReader{places: l.places, proxy: len(l.config.ProxyProtocol.Trusted) > 0}
@@ -154,7 +154,7 @@ func (l *Listener) connections(r reading, m *listenerpb.Listener) {
 	if f := m.GetDefaultFilterChain(); f != nil {
 		r := r.at("default_filter_chain")
 		l.fallback = c.read(r, f)
-		r.at("filter_chain_match").only(f.GetFilterChainMatch() == nil, "the default chain takes what no other takes")
+		r.at("filter_chain_match").only(f.GetFilterChainMatch() == nil, "the default chain has no conditions")
 	}
 	if l.config.MaxConnections = c.limit(r); l.config.MaxConnections != 0 {
 		l.config.OnLimit = "reject"
@@ -162,17 +162,18 @@ func (l *Listener) connections(r reading, m *listenerpb.Listener) {
 	l.config.AccessLog = l.config.AccessLog || c.logged
 }
 
-// timeout reads how long a client may take to tell what chains are chosen by.
+// timeout reads how long a client may take to send what chains are selected by.
 func (l *Listener) timeout(r reading, m *listenerpb.Listener) {
 	at := r.at("listener_filters_timeout")
 	l.config.InspectTimeout = cmp.Or(at.duration(m.GetListenerFiltersTimeout(), filtersTimeout), forEver)
 	if m.GetContinueOnListenerFiltersTimeout() && l.inspects() {
-		r.at("continue_on_listener_filters_timeout").refuse("a connection whose ClientHello or PROXY header does not come " +
+		r.at("continue_on_listener_filters_timeout").refuse("a connection whose ClientHello or PROXY header does not " +
+			"arrive " +
 			"in time is reset")
 	}
 }
 
-// inspects reports whether something is read of connections before they have a server.
+// inspects reports whether connections are read from before they have a server.
 func (l *Listener) inspects() bool {
 	return len(l.config.ProxyProtocol.Trusted) > 0 || slices.ContainsFunc(l.all(), func(ch *chain) bool {
 		m := &ch.match
@@ -180,7 +181,7 @@ func (l *Listener) inspects() bool {
 	})
 }
 
-// all is all chains.
+// all returns all chains.
 func (l *Listener) all() []*chain {
 	if l.fallback == nil {
 		return l.chains
@@ -188,12 +189,12 @@ func (l *Listener) all() []*chain {
 	return append(slices.Clip(l.chains), l.fallback)
 }
 
-// bySNI reports whether a client may choose a cluster by its name.
+// bySNI reports whether a client may select a cluster by its server name.
 func (l *Listener) bySNI() bool {
 	return slices.ContainsFunc(l.all(), func(ch *chain) bool { return ch.bySNI })
 }
 
-// check makes the routes, and finds what is wrong with the listener as a whole.
+// check makes the routes, and validates the listener as a whole.
 func (l *Listener) check() error {
 	all, err := routes(l.chains, l.fallback, nil)
 	errs := []error{err}
@@ -206,7 +207,7 @@ func (l *Listener) check() error {
 	}
 	for i, p := range l.places {
 		if i > 0 {
-			out.Routes = nil // which were looked at
+			out.Routes = nil // validated already
 		}
 		out.Address, out.Socket = p.address, p.socket
 		errs = append(errs, listenerFaults(&out))
@@ -214,8 +215,8 @@ func (l *Listener) check() error {
 	return errors.Join(errs...)
 }
 
-// Clusters are the names of the clusters that connections may go to, without those that depend on the client; in order,
-// each once.
+// Clusters returns the names of the clusters that connections may go to, except those that depend on the client;
+// sorted, without duplicates.
 func (l *Listener) Clusters() []string {
 	var all []string
 	if l.datagram != nil {
@@ -230,7 +231,7 @@ func (l *Listener) Clusters() []string {
 	return slices.Compact(all)
 }
 
-// Secrets are the names of the secrets that TLS needs, in order, each once.
+// Secrets returns the names of the secrets that its TLS needs, sorted, without duplicates.
 func (l *Listener) Secrets() []string {
 	var all []string
 	for _, ch := range l.all() {
@@ -242,7 +243,7 @@ func (l *Listener) Secrets() []string {
 	return slices.Compact(all)
 }
 
-// Same reports whether both say the same, as far as it is honoured.
+// Same reports whether both are equal in all that is honoured.
 func (l *Listener) Same(other *Listener) bool {
 	if l == nil || other == nil {
 		return l == other
@@ -252,8 +253,9 @@ func (l *Listener) Same(other *Listener) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Ready is where and at which path of HTTP the control plane asks whether the proxy is ready. ok: that is all that the
-// listener is for. Then it is no listener of the plan: readiness is to be answered there.
+// Ready returns the address and the HTTP path at which the control plane probes whether the proxy is ready. ok
+// reports that the listener has no other purpose. It is then not part of the plan, and the probes are to be answered
+// there.
 func (l *Listener) Ready() (at netip.AddrPort, path string, ok bool) {
 	if l.ready == nil {
 		return netip.AddrPort{}, "", false

@@ -13,12 +13,12 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// chainReader reads the filter chains of a listener, and what is common to them.
+// chainReader reads the filter chains of a listener, and what they have in common.
 type chainReader struct {
 	places []place
 	proxy  bool  // connections may have a PROXY header
-	limits []int // of connections, for each chain; 0: none
-	logged bool  // a chain has an access log
+	limits []int // limit on connections of each chain; 0 for none
+	logged bool  // whether a chain has an access log
 }
 
 // read reads a filter chain.
@@ -39,7 +39,7 @@ func (c *chainReader) read(r reading, m *listenerpb.FilterChain) *chain {
 // match reads the conditions of a chain.
 func (c *chainReader) match(r reading, m *listenerpb.FilterChainMatch, to *match) {
 	port := m.GetDestinationPort()
-	r.at("destination_port").only(port == nil || port.GetValue() > 0 && port.GetValue() < 1<<16, "it is not a port")
+	r.at("destination_port").only(port == nil || port.GetValue() > 0 && port.GetValue() < 1<<16, "not a port")
 	to.port = uint16(port.GetValue())
 	r.at("source_type").only(m.GetSourceType() == listenerpb.FilterChainMatch_ANY, "only ANY is supported")
 	to.destinations = readNetworks(r.at("prefix_ranges"), m.GetPrefixRanges())
@@ -54,30 +54,30 @@ func (c *chainReader) match(r reading, m *listenerpb.FilterChainMatch, to *match
 	case "raw_buffer":
 		to.transport = "raw"
 	default:
-		r.at("transport_protocol").refuse("%q: only tls and raw_buffer are told apart", m.GetTransportProtocol())
+		r.at("transport_protocol").refuse("%q: write tls or raw_buffer", m.GetTransportProtocol())
 	}
 	to.protocols = m.GetApplicationProtocols()
 }
 
-// transport reads whether TLS ends for the chain.
+// transport reads whether the chain terminates TLS.
 func (ch *chain) transport(r reading, m *listenerpb.FilterChain) {
 	timeout := r.at("transport_socket_connect_timeout").duration(m.GetTransportSocketConnectTimeout(), 0)
 	if m.GetTransportSocket() == nil {
 		return
 	}
 	switch t := r.unpack(m.GetTransportSocket().GetTypedConfig()).(type) {
-	case nil: // which was refused
+	case nil: // refused already
 	case *tlspb.RawBuffer:
 	case *tlspb.DownstreamTlsContext:
 		ch.tls = decodeServerTLS(r, t)
 		ch.handshake = timeout
 	default:
-		r.refuse("%s is not for clients", t.ProtoReflect().Descriptor().FullName())
+		r.refuse("%s is not a downstream transport socket", t.ProtoReflect().Descriptor().FullName())
 	}
 }
 
-// reporters are the types of filters of Istio that report to it, or to other proxies, and change nothing. They are
-// skipped by their types, and not by their names: any filter may have those.
+// reporters are the types of Istio's filters that only report to it or to other proxies. They are skipped by type and
+// not by name, since any filter may use those names.
 var reporters = []string{
 	"stats.PluginConfig", "io.istio.network.stats.PluginConfig", "envoy.tcp.metadataexchange.config.MetadataExchange",
 }
@@ -106,11 +106,11 @@ func (c *chainReader) filters(r reading, all []*listenerpb.Filter, ch *chain) {
 			continue
 		}
 		if ended {
-			r.refuse("no filter follows tcp_proxy")
+			r.refuse("tcp_proxy must be the last filter")
 			continue
 		}
 		switch m := r.unpack(f.GetTypedConfig()).(type) {
-		case nil: // which was refused
+		case nil: // refused already
 		case *listenerpb.TcpProxy:
 			ch.tcpProxy(r, m)
 			c.logged = logged(r, m.GetAccessLog()) || c.logged
@@ -122,16 +122,16 @@ func (c *chainReader) filters(r reading, all []*listenerpb.Filter, ch *chain) {
 		case *listenerpb.SniCluster:
 			ch.bySNI = true
 		case *corepb.TypedStruct:
-			r.refuse("reactord does not know the filter %s", m.GetTypeUrl())
+			r.refuse("filter %s is not supported", m.GetTypeUrl())
 		case *httppb.HttpConnectionManager:
-			r.refuse("HTTP is not proxied: only listeners for readiness have a http_connection_manager")
+			r.refuse("HTTP is not proxied: http_connection_manager is supported only for readiness probes")
 			ended = true
 		default:
-			r.refuse("%s is not a network filter that reactord has", m.ProtoReflect().Descriptor().FullName())
+			r.refuse("network filter %s is not supported", m.ProtoReflect().Descriptor().FullName())
 		}
 	}
 	if !ended {
-		r.at("filters").refuse("there is no tcp_proxy: nothing takes the connections")
+		r.at("filters").refuse("tcp_proxy is missing")
 	}
 	c.limits = append(c.limits, limit)
 }

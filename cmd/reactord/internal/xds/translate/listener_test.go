@@ -102,8 +102,8 @@ func TestListenerFields(t *testing.T) {
 	log := `"access_log":[{"typed_config":` + anyOfType(fileLogType, `"path":"/dev/stdout"`) + `}]`
 	for _, test := range []struct{ name, fields, want string }{
 		{"nothing", ``, "listener l at tcp://192.0.2.1:80"},
-		{"no name", `"name":""`, `refused: name: "" is sent as "l"`},
-		{"no address", `"address":{}`, "refused: address: there is no socket_address"},
+		{"no name", `"name":""`, `refused: name: "" does not match the resource name "l"`},
+		{"no address", `"address":{}`, "refused: address: socket_address is missing: a listener needs"},
 		{"a host name", `"address":{"socket_address":{"address":"a.example","port_value":1}}`, `"a.example" is not an IP address`},
 		{"a port", `"address":{"socket_address":{"address":"192.0.2.1","port_value":65536}}`, "65536 is not a port"},
 		{"IPv6", `"address":{"socket_address":{"address":"::","port_value":80}}`, "at tcp://[::]:80 Socket.IPv6Only=true"},
@@ -112,7 +112,7 @@ func TestListenerFields(t *testing.T) {
 		{"two addresses", `"additional_addresses":[{"address":{"socket_address":{"address":"192.0.2.2","port_value":80}}}]`,
 			"listener l (192.0.2.2:80) at tcp://192.0.2.2:80"},
 		{"an address of UDP", `"additional_addresses":[{"address":{"socket_address":{"protocol":"UDP","address":"192.0.2.2",` +
-			`"port_value":80}}}]`, "refused: additional_addresses[0]: addresses of TCP and UDP are two listeners"},
+			`"port_value":80}}}]`, "refused: additional_addresses[0]: TCP and UDP addresses require separate listeners"},
 		{"the same address", `"additional_addresses":[{"address":{"socket_address":{"address":"192.0.2.1","port_value":80}}}]`,
 			"refused: additional_addresses[0]: "},
 		{"use_original_dst", `"use_original_dst":true`, "refused: use_original_dst: "},
@@ -129,7 +129,7 @@ func TestListenerFields(t *testing.T) {
 		{"a great buffer", `"per_connection_buffer_limit_bytes":1048576`, "backend c IdleTimeout=0s\n"},
 		{"timeout", `"listener_filters_timeout":"3s"`, "InspectTimeout=3s"},
 		{"no timeout", `"listener_filters_timeout":"0s"`, "InspectTimeout=8760h"},
-		{"a wrong timeout", `"listener_filters_timeout":"-3s"`, "refused: listener_filters_timeout: it is not a duration"},
+		{"a wrong timeout", `"listener_filters_timeout":"-3s"`, "refused: listener_filters_timeout: not a duration"},
 		{"to go on without a hello", `"continue_on_listener_filters_timeout":true,"filter_chains":[` +
 			chainOf("", `,"filter_chain_match":{"server_names":["a"]}`) + `]`, "refused: continue_on_listener_filters_timeout: "},
 		{"to go on", `"continue_on_listener_filters_timeout":true`, "listener l"},
@@ -137,7 +137,7 @@ func TestListenerFields(t *testing.T) {
 		{"logged", log, "InspectTimeout=15s\n"},
 		{"logged by an unknown kind", `"access_log":[{"typed_config":` + anyOfType(actionType, "") + `}]`, "InspectTimeout=15s\n"},
 		{"logged by a chain", `"filter_chains":[{"filters":[` + toCluster(","+log) + `]}]`, "InspectTimeout=15s\n"},
-		{"no chain", `"filter_chains":[]`, "refused: filter_chains: there is none"},
+		{"no chain", `"filter_chains":[]`, "refused: filter_chains: missing: the listener would accept no"},
 		{"a default chain only", `"default_filter_chain":` + chainOf("", ""), "route Transport=any Backend=c"},
 		{"a condition of it", `"default_filter_chain":` + chainOf("", `,"filter_chain_match":{}`),
 			"refused: default_filter_chain.filter_chain_match: "},
@@ -146,19 +146,19 @@ func TestListenerFields(t *testing.T) {
 			"ProxyProtocol.Optional=true"},
 		{"PROXY of a version", `"listener_filters":[` + filter(proxyType, `"disallowed_versions":["V1"]`) + `]`,
 			"refused: listener_filters[0].disallowed_versions: "},
-		{"another filter", `"listener_filters":[` + filter(tcpProxyType, ``) + `]`, "is not a listener filter"},
-		{"no config", `"listener_filters":[{}]`, "refused: listener_filters[0]: there is no typed_config"},
+		{"another filter", `"listener_filters":[` + filter(tcpProxyType, ``) + `]`, "listener filter envoy.extensions.filters.network.tcp_proxy.v"},
+		{"no config", `"listener_filters":[{}]`, "refused: listener_filters[0]: typed_config is missing"},
 
 		{"UDP", udpTo(`"cluster":"c"`), "listener l at udp://192.0.2.1:53 InspectTimeout=15s Backend=c UDP.IdleTimeout=1m0s"},
 		{"UDP idle", udpTo(`"cluster":"c","idle_timeout":"7s"`), "UDP.IdleTimeout=7s"},
 		{"UDP for ever", udpTo(`"cluster":"c","idle_timeout":"0s"`), "UDP.IdleTimeout=8760h"},
 		{"UDP hashed", udpTo(`"cluster":"c","hash_policies":[{"source_ip":true}]`), "Backend=c"},
-		{"UDP without a cluster", udpTo(``), "refused: listener_filters[0].matcher: there is neither"},
+		{"UDP without a cluster", udpTo(``), "refused: listener_filters[0].matcher: write matcher or cluster"},
 		{"UDP by packet", udpTo(`"cluster":"c","use_per_packet_load_balancing":true`), "refused: listener_filters[0].use_per_packet"},
-		{"UDP without a filter", udp + `"filter_chains":[]`, "refused: listener_filters: nothing takes the datagrams"},
-		{"UDP with a chain", udp + `"filter_chains":[` + chainOf("", "") + `]`, "refused: filter_chains: datagrams have no"},
+		{"UDP without a filter", udp + `"filter_chains":[]`, "refused: listener_filters: no listener filter for datagrams: write"},
+		{"UDP with a chain", udp + `"filter_chains":[` + chainOf("", "") + `]`, "refused: filter_chains: UDP listeners have no filter chains: write"},
 		{"udp_proxy of TCP", `"listener_filters":[` + filter(udpType, `"cluster":"c"`) + `],"filter_chains":[` + chainOf("", "") + `]`,
-			"refused: listener_filters: udp_proxy is for an address"},
+			"refused: listener_filters: udp_proxy requires an address with protocol: UDP"},
 	} {
 		if got := became(t, test.fields); !strings.Contains(got, test.want) {
 			t.Errorf("%s: became\n%s\nand should have %q", test.name, got, test.want)
@@ -174,16 +174,16 @@ func TestSocketOptions(t *testing.T) {
 			"KeepAlive.Mode=own Socket.KeepAlive.Idle=45s Socket.KeepAlive.Interval=5s Socket.KeepAlive.Count=9"},
 		{`{"level":6,"name":4,"int_value":45}`, "KeepAlive.Mode=none InspectTimeout"},
 		{`{"level":6,"name":1,"int_value":1}`, "listener l"},
-		{`{"level":6,"name":1,"int_value":0}`, "refused: socket_options[0]: level 6 name 1, value 0: small segments"},
+		{`{"level":6,"name":1,"int_value":0}`, "refused: socket_options[0]: socket option level 6 name 1, value 0:"},
 		{`{"level":1,"name":15,"int_value":1}`, "listener l"},
 		{`{"level":6,"name":2,"int_value":1400}`, "Socket.MSS=1400"},
 		{`{"level":0,"name":1,"int_value":16}`, "Socket.TOS=16"},
 		{`{"level":0,"name":15,"int_value":1}`, "Socket.FreeBind=true"},
 		{`{"level":6,"name":23,"int_value":5}`, "Socket.FastOpen=5"},
 		{`{"level":1,"name":25,"buf_value":"ZXRoMAA="}`, "Socket.Interface=eth0"},
-		{`{"level":6,"name":6,"int_value":0}`, "value 0: it is out of range"},
-		{`{"level":1,"name":36,"int_value":1}`, "refused: socket_options[0]: level 1 name 36 is not a socket option that reactord has"},
-		{`{"level":0,"name":1,"buf_value":""}`, "needs an int_value"},
+		{`{"level":6,"name":6,"int_value":0}`, "value 0: out of range"},
+		{`{"level":1,"name":36,"int_value":1}`, "refused: socket_options[0]: socket option level 1 name 36 is not supported"},
+		{`{"level":0,"name":1,"buf_value":""}`, "socket option level 0 name 1 requires an int_value"},
 	} {
 		if got := became(t, `"socket_options":[`+test.options+`]`); !strings.Contains(got, test.want) {
 			t.Errorf("%s became\n%s\nand should have %q", test.options, got, test.want)
@@ -208,10 +208,10 @@ func TestChainFields(t *testing.T) {
 		{"raw_buffer", matching(`"transport_protocol":"raw_buffer"`), "Transport=raw"},
 		{"quic", matching(`"transport_protocol":"quic"`), "refused: filter_chains[0].filter_chain_match.transport_protocol: "},
 		{"sources", matching(`"source_prefix_ranges":[{"address_prefix":"10.1.2.3","prefix_len":8}]`), "Sources=[10.0.0.0/8]"},
-		{"too long", matching(`"source_prefix_ranges":[{"address_prefix":"10.0.0.0","prefix_len":33}]`), "has no networks of 33 bits"},
+		{"too long", matching(`"source_prefix_ranges":[{"address_prefix":"10.0.0.0","prefix_len":33}]`), "prefix length 33 is invalid for 10.0.0.0"},
 		{"destinations", matching(`"prefix_ranges":[{"address_prefix":"::","prefix_len":0}]`), "Destinations=[::/0]"},
 		{"a port", matching(`"destination_port":80`), "DestinationPorts=[80]"},
-		{"no port", matching(`"destination_port":0`), "destination_port: it is not a port"},
+		{"no port", matching(`"destination_port":0`), "destination_port: not a port"},
 		{"source_type", matching(`"source_type":"EXTERNAL"`), "source_type: only ANY"},
 		{"two chains alike", `"filter_chains":[` + chainOf("", "") + `,` + chainOf("", `,"name":"x"`) + `]`,
 			"refused: filter chains without a name and x have the same filter_chain_match"},
@@ -228,18 +228,18 @@ func TestChainFields(t *testing.T) {
 		{"too many", proxying(`,"max_connect_attempts":1000`), "refused: filter_chains[0].filters[0].max_connect_attempts: "},
 		{"hash", proxying(`,"hash_policy":[{"source_ip":{}}]`), "Backend=c"},
 		{"another hash", proxying(`,"hash_policy":[{}]`), "hash_policy[0]: only source_ip"},
-		{"no cluster", `"filter_chains":[{"filters":[` + filter(tcpProxyType, ``) + `]}]`, "there is no cluster"},
-		{"no proxy", `"filter_chains":[{}]`, "refused: filter_chains[0].filters: there is no tcp_proxy"},
-		{"behind the proxy", with(toCluster("")), "no filter follows tcp_proxy"},
+		{"no cluster", `"filter_chains":[{"filters":[` + filter(tcpProxyType, ``) + `]}]`, "cluster is missing"},
+		{"no proxy", `"filter_chains":[{}]`, "refused: filter_chains[0].filters: tcp_proxy is missing"},
+		{"behind the proxy", with(toCluster("")), "tcp_proxy must be the last filter"},
 		{"weights", weighted(`{"name":"a","weight":20},{"name":"b","weight":30},{"name":"a","weight":50}`),
 			"Backends=[{a 70} {b 30}]"},
 		{"weight 0", weighted(`{"name":"a","weight":0}`), "clusters[0].weight: 0"},
 		{"too heavy", weighted(`{"name":"a","weight":900000},{"name":"b","weight":900000}`), "the sum of the weights"},
-		{"no name", weighted(`{"weight":1}`), "clusters[0].name: there is none"},
+		{"no name", weighted(`{"weight":1}`), "missing"},
 		{"limit", with(filter(limitType, `"max_connections":7`)), "MaxConnections=7 OnLimit=reject"},
-		{"no limit", with(filter(limitType, `"max_connections":0`)), "max_connections: it must be 1"},
+		{"no limit", with(filter(limitType, `"max_connections":0`)), "write 1 or more"},
 		{"two limits", `"filter_chains":[` + chainOf(filter(limitType, `"max_connections":7`)+",", "") + `,` +
-			chainOf("", `,"filter_chain_match":{"destination_port":80}`) + `]`, "connection_limit: the chains have different limits"},
+			chainOf("", `,"filter_chain_match":{"destination_port":80}`) + `]`, "connection_limit: a listener has one limit, but its chains d"},
 		{"istio", with(`{"name":"istio.stats","typed_config":` +
 			anyOfType("udpa.type.v1.TypedStruct", `"type_url":"type.googleapis.com/stats.PluginConfig","value":{}`) + `}`), "listener l"},
 		{"Istio's metadata", with(`{"name":"x","typed_config":` + anyOfType("udpa.type.v1.TypedStruct",
@@ -248,9 +248,9 @@ func TestChainFields(t *testing.T) {
 			anyOfType(rbacType, `"rules":{"action":"DENY","policies":{"p":{"permissions":[{"any":true}],"principals":[{"any":true}]}}}`) +
 			`}`), "Deny=[0.0.0.0/0 ::/0]"},
 		{"a filter in the name of istio", with(`{"name":"istio.metadata_exchange","typed_config":` +
-			anyOfType("udpa.type.v1.TypedStruct", `"type_url":"x/y"`) + `}`), "reactord does not know the filter x/y"},
+			anyOfType("udpa.type.v1.TypedStruct", `"type_url":"x/y"`) + `}`), "filter x/y is not supported"},
 		{"a struct", with(`{"name":"x","typed_config":` + anyOfType("udpa.type.v1.TypedStruct", `"type_url":"x"`) + `}`),
-			"reactord does not know the filter x"},
+			"filter x is not supported"},
 		{"HTTP", `"filter_chains":[{"filters":[` + filter("envoy.extensions.filters.network.http_connection_manager.v3."+
 			"HttpConnectionManager", "") + `]}]`, "HTTP is not proxied"},
 	} {
@@ -274,7 +274,7 @@ func TestSNICluster(t *testing.T) {
 			t.Errorf("became\n%s\nand should have %q", got, want)
 		}
 	}
-	if got := became(t, fields); !strings.Contains(got, "there is no cluster whose name") {
+	if got := became(t, fields); !strings.Contains(got, "no cluster has a name") {
 		t.Errorf("without clusters it became %s", got)
 	}
 }

@@ -15,15 +15,15 @@ import (
 // hashing is the policy of clusters that choose by a hash.
 const hashing = "maglev"
 
-// balancing reads how a server is chosen, and reports whether the weights of localities count.
+// balancing reads the load balancing policy, and reports whether locality weights apply.
 func balancing(r reading, m *clusterpb.Cluster, b *config.Balance) (weighted bool) {
-	b.IPv4Prefix, b.IPv6Prefix = 32, 128 // the whole address is hashed
+	b.IPv4Prefix, b.IPv6Prefix = 32, 128 // hash the whole address
 	common := m.CommonLbConfig
 	panics(r.at("common_lb_config.healthy_panic_threshold"), common.GetHealthyPanicThreshold(), b)
 	r.at("common_lb_config.close_connections_on_host_set_change").only(!common.GetCloseConnectionsOnHostSetChange(),
-		"connections stay when servers come and go")
+		"closing connections when hosts change is not supported")
 	r.at("common_lb_config.ignore_new_hosts_until_first_hc").only(!common.GetIgnoreNewHostsUntilFirstHc(),
-		"a new server is used until a check fails")
+		"ignoring new hosts until their first check is not supported")
 	weighted = common.GetLocalityWeightedLbConfig() != nil
 	factor := common.GetConsistentHashingLbConfig().GetHashBalanceFactor()
 	if m.LoadBalancingPolicy != nil {
@@ -42,13 +42,13 @@ func balancing(r reading, m *clusterpb.Cluster, b *config.Balance) (weighted boo
 	case clusterpb.Cluster_MAGLEV, clusterpb.Cluster_RING_HASH:
 		hashed(r.at("common_lb_config.consistent_hashing_lb_config.hash_balance_factor"), factor, b)
 	default:
-		r.at("lb_policy").refuse("reactord does not have %s: it has ROUND_ROBIN, LEAST_REQUEST, RANDOM, MAGLEV and "+
+		r.at("lb_policy").refuse("%s is not supported: write ROUND_ROBIN, LEAST_REQUEST, RANDOM, MAGLEV or "+
 			"RING_HASH", m.LbPolicy)
 	}
 	return weighted
 }
 
-// typedPolicy reads the first policy of a list that reactord has.
+// typedPolicy reads the first supported policy of a list.
 func typedPolicy(r reading, m *clusterpb.LoadBalancingPolicy, b *config.Balance) (weighted bool) {
 	var others []string
 	for i, p := range m.Policies {
@@ -61,11 +61,11 @@ func typedPolicy(r reading, m *clusterpb.LoadBalancingPolicy, b *config.Balance)
 		r.strict(policy)
 		return onePolicy(r, policy, b)
 	}
-	r.refuse("reactord has none of the policies %q: it has RoundRobin, LeastRequest, Random, Maglev and RingHash", others)
+	r.refuse("none of the policies %q is supported: write RoundRobin, LeastRequest, Random, Maglev or RingHash", others)
 	return false
 }
 
-// isPolicy reports whether onePolicy reads m.
+// isPolicy reports whether onePolicy supports m.
 func isPolicy(m proto.Message) bool {
 	switch m.(type) {
 	case *clusterpb.RoundRobin, *clusterpb.LeastRequest, *clusterpb.Random, *clusterpb.Maglev, *clusterpb.RingHash:
@@ -74,7 +74,7 @@ func isPolicy(m proto.Message) bool {
 	return false
 }
 
-// onePolicy reads a policy of the subset.
+// onePolicy reads a supported policy.
 func onePolicy(r reading, m proto.Message, b *config.Balance) (weighted bool) {
 	var locality *clusterpb.LocalityLbConfig
 	switch p := m.(type) {
@@ -99,7 +99,7 @@ func onePolicy(r reading, m proto.Message, b *config.Balance) (weighted bool) {
 	return locality.GetLocalityWeightedLbConfig() != nil
 }
 
-// hashed is a choice by a hash. A ring is a table of Maglev, too.
+// hashed reads a hash policy. A ring becomes a Maglev table, too.
 func hashed(r reading, factor *wrapperspb.UInt32Value, b *config.Balance) {
 	b.Policy = hashing
 	if n := factor.GetValue(); n != 0 && (n <= 100 || n > 100_000) {
@@ -108,16 +108,16 @@ func hashed(r reading, factor *wrapperspb.UInt32Value, b *config.Balance) {
 	b.LoadFactor = int(factor.GetValue())
 }
 
-// leastRequest is the choice between two random servers, or, of more than two, among all.
+// leastRequest reads a choice between two random servers or, with more choices, among all.
 func leastRequest(r reading, choices *wrapperspb.UInt32Value, bias *corepb.RuntimeDouble, b *config.Balance) {
 	if b.Policy = "p2c"; choices.GetValue() > 2 {
 		b.Policy = "least_connections"
 	}
 	r.at("active_request_bias").only(bias == nil || bias.DefaultValue == 1,
-		"connections are not weighted by a power of theirs")
+		"active_request_bias other than 1.0 is not supported")
 }
 
-// slow is the settings of a slow start, in either schema.
+// slow is the slow start settings in either schema.
 type slow interface {
 	comparable
 	GetSlowStartWindow() *durationpb.Duration
@@ -132,8 +132,8 @@ func slowStart[S slow](r reading, m S, b *config.Balance) {
 	}
 	b.SlowStart = r.at("slow_start_window").duration(m.GetSlowStartWindow(), 0)
 	a, least := m.GetAggression(), m.GetMinWeightPercent()
-	r.at("aggression").only(a == nil || a.DefaultValue == 1, "weights grow in proportion to the time: write 1")
-	r.at("min_weight_percent").only(least == nil || least.Value == 10, "weights grow from a tenth: write 10")
+	r.at("aggression").only(a == nil || a.DefaultValue == 1, "only 1 is supported")
+	r.at("min_weight_percent").only(least == nil || least.Value == 10, "only 10 is supported")
 }
 
 func panics(r reading, m *corepb.Percent, b *config.Balance) {
@@ -142,7 +142,7 @@ func panics(r reading, m *corepb.Percent, b *config.Balance) {
 		return
 	}
 	if math.IsNaN(m.Value) || m.Value < 0 || m.Value > 100 {
-		r.refuse("%v is no percentage", m.Value)
+		r.refuse("%v is not a percentage", m.Value)
 		return
 	}
 	b.PanicThreshold = int(math.Round(m.Value))

@@ -9,24 +9,24 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// maxName is how many bytes a name has at most.
+// maxName limits a name in bytes.
 const maxName = 900
 
-// nameFault is what is wrong with the name of a resource, or "". Control planes have names of any form; what is refused
-// could not be shown.
+// nameFault returns what is wrong with the name of a resource, or "". Control planes use names of any form; only
+// names that cannot be displayed are refused.
 func nameFault(name string) string {
 	switch {
 	case name == "":
-		return "is no name"
+		return "is not a name"
 	case len(name) > maxName:
-		return fmt.Sprintf("has more than %d bytes", maxName)
+		return fmt.Sprintf("is longer than %d bytes", maxName)
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
-		return "has characters that cannot be shown"
+		return "has unprintable characters"
 	}
 	return ""
 }
 
-// isServerName reports whether a client may ask for a name, in the ClientHello.
+// isServerName reports whether a client can send the name in its ClientHello.
 func isServerName(name string) bool {
 	a, err := config.ParseAddress(name + ":1")
 	_, notIP := netip.ParseAddr(a.Host)

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// addresses is a set of addresses: it says how much of a network is in it.
+// addresses is a set of addresses. of returns how much of a network it contains.
 type addresses interface{ of(netip.Prefix) part }
 
-// part is how much of a network is in a set.
+// part is how much of a network a set contains.
 type part uint8
 
 const (
 	none part = iota
-	some      // or it is not known before the network is divided
+	some      // or unknown before the network is split
 	all
 )
 
@@ -44,7 +44,7 @@ func (s always) of(netip.Prefix) part {
 	return none
 }
 
-// anyOf is what is in one of the sets, allOf what is in each of them, not what is not in the set.
+// anyOf is a union, allOf an intersection, and not a complement.
 type (
 	anyOf []addresses
 	allOf []addresses
@@ -73,13 +73,13 @@ func (s allOf) of(p netip.Prefix) part {
 
 func (s not) of(p netip.Prefix) part { return all - s.addresses.of(p) }
 
-// firstOf is what the first case decides that an address is in; last if none does.
+// firstOf is decided by the first case that contains an address, or else by last.
 type firstOf struct {
 	cases []decision
 	last  addresses
 }
 
-// decision is that an address of the set when is in the set if it is in then.
+// decision says that an address of the set when is in the result if it is in then.
 type decision struct{ when, then addresses }
 
 func (s firstOf) of(p netip.Prefix) part {
@@ -104,10 +104,10 @@ func (s firstOf) of(p netip.Prefix) part {
 	return out
 }
 
-// maxNetworks bounds the networks of a set: beyond that, something is wrong.
+// maxNetworks limits the networks of a set: beyond it, something is wrong.
 const maxNetworks = 100_000
 
-// networks is the set as networks, in order; false: there are too many.
+// networks returns the set as sorted networks, or false if there are too many.
 func networks(s addresses) ([]netip.Prefix, bool) {
 	var out []netip.Prefix
 	steps := 0
@@ -122,7 +122,7 @@ func networks(s addresses) ([]netip.Prefix, bool) {
 			out = append(out, p)
 		case some:
 			if p.IsSingleIP() {
-				return // only of a set that does not know itself
+				return // only for a set that cannot tell
 			}
 			n := len(out)
 			low, high := netip.PrefixFrom(p.Addr(), p.Bits()+1), netip.PrefixFrom(upper(p), p.Bits()+1)
@@ -139,7 +139,7 @@ func networks(s addresses) ([]netip.Prefix, bool) {
 	return out, steps <= maxNetworks
 }
 
-// upper is the first address of the upper half of a network.
+// upper returns the first address of the upper half of a network.
 func upper(p netip.Prefix) netip.Addr {
 	b := p.Addr().AsSlice()
 	b[p.Bits()/8] |= 0x80 >> (p.Bits() % 8)
@@ -147,14 +147,15 @@ func upper(p netip.Prefix) netip.Addr {
 	return a
 }
 
-// limits is the set as networks that are allowed, or else denied: whatever is shorter. Both empty: every address.
+// limits returns the set as allowed or else denied networks, whichever is shorter. Every address is allowed if both
+// are empty.
 func limits(s addresses) (allow, deny []netip.Prefix, ok bool) {
 	allow, ok = networks(s)
 	deny, ok2 := networks(not{s})
 	switch {
 	case !ok || !ok2:
 		return nil, nil, false
-	case len(allow) == 0 || len(deny) < len(allow): // no network in allow would be every one
+	case len(allow) == 0 || len(deny) < len(allow): // an empty allow would allow every address
 		return nil, deny, true
 	}
 	return allow, nil, true

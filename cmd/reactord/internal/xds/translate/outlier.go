@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// outlierDetection reads after how many failures a server is out. Of what Envoy counts, an L4 proxy has connects that
-// fail: they are errors of the local origin, or, if these are not split from the others, errors 5xx and of gateways.
-// Rates of success are not judged: a server whose connects fail in a row is out anyway.
+// outlierDetection reads when to eject a server. Of what Envoy counts, an L4 proxy only sees failed connects: errors
+// of local origin or, if those are not split, 5xx and gateway errors. Success rates are not evaluated: a server whose
+// connects fail in a row is ejected anyway.
 func outlierDetection(r reading, m *clusterpb.OutlierDetection, e *config.Ejection) {
 	e.Failures = 0
 	if m == nil {
@@ -20,7 +20,7 @@ func outlierDetection(r reading, m *clusterpb.OutlierDetection, e *config.Ejecti
 		if percent := valueOr(enforcing, usually); percent == 0 {
 			return
 		} else if percent != 100 {
-			r.at("enforcing_%s", key).refuse("%d %%: a server is out, or it is not: write 0 or 100", percent)
+			r.at("enforcing_%s", key).refuse("%d %%: write 0 or 100", percent)
 		}
 		if n := int(valueOr(after, 5)); n > 0 && (e.Failures == 0 || n < e.Failures) {
 			e.Failures = min(n, 1<<20)
@@ -39,7 +39,7 @@ func outlierDetection(r reading, m *clusterpb.OutlierDetection, e *config.Ejecti
 	}
 	e.MaxTime = max(e.Time, r.at("max_ejection_time").duration(m.MaxEjectionTime, 5*time.Minute))
 	if e.MaxPercent = int(valueOr(m.MaxEjectionPercent, 10)); e.MaxPercent > 100 {
-		r.at("max_ejection_percent").refuse("%d is no percentage", e.MaxPercent)
+		r.at("max_ejection_percent").refuse("%d is not a percentage", e.MaxPercent)
 	}
 }
 

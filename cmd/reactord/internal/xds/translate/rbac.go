@@ -12,9 +12,9 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/xdspb"
 )
 
-// rbac reads the network filter rbac: who may take the connections of a chain. Rules that depend on addresses of
-// clients become networks of the route. Rules about names in certificates of clients become names that its TLS
-// asks for or refuses. What depends on both cannot be told by a route.
+// rbac reads the network filter rbac: who may use the connections of a chain. Rules about client addresses become
+// networks of the route. Rules about names in client certificates become names that its TLS requires or refuses.
+// Rules about both cannot be expressed by a route.
 func (c *chainReader) rbac(r reading, m *listenerpb.RBAC, ch *chain) {
 	who := clients{addresses: always(true)}
 	judge := &judge{chainReader: c, chain: ch}
@@ -29,9 +29,9 @@ func (c *chainReader) rbac(r reading, m *listenerpb.RBAC, ch *chain) {
 	if who.any() {
 		switch {
 		case !ch.named.add(who.named):
-			r.refuse("another rbac asks for names of clients already")
+			r.refuse("only one rbac filter may match names of clients")
 		case ch.tls == nil || !ch.tls.clientAuth():
-			r.refuse("it asks for names of clients, and the chain's TLS does not require a certificate of them")
+			r.refuse("it matches names of clients, but the chain's TLS does not require client certificates")
 		}
 	}
 	if ch.who != nil {
@@ -40,24 +40,24 @@ func (c *chainReader) rbac(r reading, m *listenerpb.RBAC, ch *chain) {
 	ch.who = who.addresses
 	allow, deny, ok := limits(who.addresses)
 	if !ok {
-		r.refuse("it takes more than %d networks to tell who is allowed", maxNetworks)
+		r.refuse("the allowed clients need more than %d networks", maxNetworks)
 	}
 	ch.route.Allow, ch.route.Deny = prefixes(allow), prefixes(deny)
 }
 
-// clients is who may connect: of these addresses, with a certificate of these names.
+// clients is who may connect: from these addresses, with a certificate for these names.
 type clients struct {
 	addresses addresses
 	named
 }
 
-// judge reads what decides about the clients of a chain.
+// judge evaluates the rules for the clients of a chain.
 type judge struct {
 	*chainReader
 	chain *chain
 }
 
-// matcher reads a list of predicates: the first one that holds decides. If none does, the client is denied.
+// matcher reads a list of predicates, of which the first that holds decides. If none does, the client is denied.
 func (j *judge) matcher(r reading, m *xdspb.Matcher) addresses {
 	out := firstOf{last: always(false)}
 	for i, one := range m.GetMatcherList().GetMatchers() {
@@ -74,20 +74,20 @@ func (j *judge) matcher(r reading, m *xdspb.Matcher) addresses {
 
 func (j *judge) action(r reading, m *xdspb.Matcher_OnMatch) addresses {
 	if m.GetAction() == nil {
-		r.refuse("there is no action; a matcher within a matcher is not supported")
+		r.refuse("action is missing; nested matchers are not supported")
 		return always(false)
 	}
 	switch a := r.at("action").unpack(m.GetAction().GetTypedConfig()).(type) {
-	case nil: // which was refused
+	case nil: // refused already
 	case *rbacpb.Action:
 		return always(j.allows(r.at("action"), a.GetAction()))
 	default:
-		r.at("action").refuse("%s is not an action of rbac", a.ProtoReflect().Descriptor().FullName())
+		r.at("action").refuse("%s is not an rbac action", a.ProtoReflect().Descriptor().FullName())
 	}
 	return always(false)
 }
 
-// allows reports whether an action lets a client in. To log it is left to the access log.
+// allows reports whether an action lets a client in. Logging is left to the access log.
 func (j *judge) allows(r reading, a rbacpb.RBAC_Action) bool {
 	switch a {
 	case rbacpb.RBAC_ALLOW, rbacpb.RBAC_LOG:
@@ -110,23 +110,23 @@ func (j *judge) predicate(r reading, m *xdspb.Matcher_MatcherList_Predicate) add
 		}
 		return all
 	}
-	r.refuse("there is no predicate that is supported: write single_predicate or or_matcher")
+	r.refuse("predicate is not supported: write single_predicate or or_matcher")
 	return always(false)
 }
 
 func (j *judge) single(r reading, m *xdspb.Matcher_MatcherList_Predicate_SinglePredicate) addresses {
 	switch input := r.at("input").unpack(m.GetInput().GetTypedConfig()).(type) {
-	case nil: // which was refused
+	case nil: // refused already
 	case *rbacpb.SourceIPInput:
 	case *rbacpb.DirectSourceIPInput:
 		j.direct(r.at("input"))
 	default:
-		r.at("input").refuse("%s is not supported: only the addresses of clients are",
+		r.at("input").refuse("%s is not supported: only addresses of clients are",
 			input.ProtoReflect().Descriptor().FullName())
 	}
 	r = r.at("custom_match")
 	switch by := r.unpack(m.GetCustomMatch().GetTypedConfig()).(type) {
-	case nil: // which was refused
+	case nil: // refused already
 	case *rbacpb.Ip:
 		return inNetworks(readNetworks(r.at("cidr_ranges"), by.GetCidrRanges()))
 	default:
@@ -135,12 +135,13 @@ func (j *judge) single(r reading, m *xdspb.Matcher_MatcherList_Predicate_SingleP
 	return always(false)
 }
 
-// direct refuses a rule about the address of who has connected, if a PROXY header tells another one.
+// direct refuses a rule about the direct peer, if a PROXY header names another client.
 func (j *judge) direct(r reading) {
-	r.only(!j.proxy, "with proxy_protocol, the address that counts is the one in the header")
+	r.only(!j.proxy, "not supported with proxy_protocol, whose header has the client's address")
 }
 
-// rules reads policies. What refuses one that denies says what that means: people rely on it.
+// rules reads policies. When a denying policy is refused, the error states the consequence, because people rely on
+// it.
 func (j *judge) rules(r reading, m *rbacpb.RBAC) clients {
 	before := len(*r.errs)
 	by, names := j.policies(r, m)
@@ -149,9 +150,9 @@ func (j *judge) rules(r reading, m *rbacpb.RBAC) clients {
 		return clients{addresses: always(true)}
 	case rbacpb.RBAC_DENY:
 		denied, ok := denies(names)
-		r.only(ok, "DENY: names are denied with several lists of exceptions, and a route has one")
+		r.only(ok, "DENY: several lists of excepted names are not supported")
 		if len(*r.errs) > before {
-			r.refuse("DENY: these clients are not denied: what was in force before stays in force")
+			r.refuse("DENY: these clients are not denied: the previous version stays in force")
 		}
 		return clients{not{by}, named{denied: denied}}
 	case rbacpb.RBAC_ALLOW:
@@ -165,16 +166,16 @@ func (j *judge) rules(r reading, m *rbacpb.RBAC) clients {
 		if everybody(by) {
 			return clients{addresses: always(true)}
 		}
-		r.refuse("ALLOW: some clients are allowed by their address, and others by a name in their certificate: a route " +
+		r.refuse("ALLOW: mixing clients allowed by address with clients allowed by name is not supported: " +
 			"asks for both or for one")
 		return clients{addresses: always(false)}
 	}
 	allowed, ok := allows(names)
-	r.only(ok, "ALLOW: names are allowed with several lists of exceptions, and a route has one")
+	r.only(ok, "ALLOW: several lists of excepted names are not supported")
 	return clients{always(true), allowed}
 }
 
-// policies is the clients that are meant by one of the policies: by their address, or by a name.
+// policies returns the clients that any policy matches, by address or by name.
 func (j *judge) policies(r reading, m *rbacpb.RBAC) (by anyOf, names []principalName) {
 	deny := m.GetAction() == rbacpb.RBAC_DENY
 	for _, name := range slices.Sorted(maps.Keys(m.GetPolicies())) {
@@ -183,7 +184,7 @@ func (j *judge) policies(r reading, m *rbacpb.RBAC) (by anyOf, names []principal
 			continue
 		}
 		if len(p.GetPrincipals()) == 0 {
-			r.refuse("there are no principals")
+			r.refuse("principals are missing")
 		}
 		for i, one := range p.GetPrincipals() {
 			r := r.at("principals[%d]", i)
@@ -197,14 +198,14 @@ func (j *judge) policies(r reading, m *rbacpb.RBAC) (by anyOf, names []principal
 	return by, names
 }
 
-// everybody reports whether every address is in the set.
+// everybody reports whether the set contains every address.
 func everybody(s addresses) bool {
 	return !slices.ContainsFunc(everywhere, func(p netip.Prefix) bool { return s.of(p) != all })
 }
 
 // permissions reports whether one of them holds for the connections of the chain.
 func (j *judge) permissions(r reading, all []*rbacpb.Permission) bool {
-	r.only(len(all) > 0, "there are none")
+	r.only(len(all) > 0, "missing")
 	holds := false
 	for i, p := range all {
 		holds = j.permission(r.indexed(i), p) || holds
@@ -212,8 +213,8 @@ func (j *judge) permissions(r reading, all []*rbacpb.Permission) bool {
 	return holds
 }
 
-// permission reports whether a permission holds for all connections of the chain. If it holds for some of them only, it
-// is refused.
+// permission reports whether a permission holds for all connections of the chain. One that holds for only some of
+// them is refused.
 func (j *judge) permission(r reading, p *rbacpb.Permission) bool {
 	switch by := p.GetRule().(type) {
 	case *rbacpb.Permission_Any:
@@ -245,42 +246,42 @@ func (j *judge) permission(r reading, p *rbacpb.Permission) bool {
 	case *rbacpb.Permission_RequestedServerName:
 		return j.serverName(r.at("requested_server_name"), by.RequestedServerName)
 	}
-	r.refuse("there is no permission that is supported")
+	r.refuse("permission is not supported")
 	return false
 }
 
-// destination reports whether it holds for all addresses of the listener. specific: not if the listener has every
-// address of the machine.
+// destination reports whether holds is true for all addresses of the listener. With specific, a listener on every
+// address of the machine is refused.
 func (j *judge) destination(r reading, holds func(place) bool, specific bool) bool {
-	r.only(!j.proxy, "with proxy_protocol, the destination is the one in the header")
+	r.only(!j.proxy, "not supported with proxy_protocol, whose header has the destination")
 	yes := 0
 	for _, p := range j.places {
 		if ip, err := netip.ParseAddr(p.address.Host); specific && err == nil && ip.IsUnspecified() {
-			r.refuse("the listener has every address: match with prefix_ranges instead")
+			r.refuse("the listener is on every address: match with prefix_ranges instead")
 		}
 		if holds(p) {
 			yes++
 		}
 	}
-	r.only(yes == 0 || yes == len(j.places), "it holds for some of the listener's addresses only")
+	r.only(yes == 0 || yes == len(j.places), "it applies to only some of the listener's addresses")
 	return yes > 0
 }
 
-// serverName reports whether the names of the chain are all like this.
+// serverName reports whether all names of the chain match.
 func (j *judge) serverName(r reading, m *corepb.StringMatcher) bool {
 	yes, names := 0, j.chain.match.names
 	for _, name := range names {
-		r.only(!strings.HasPrefix(name, "*"), "the chain is for names that are not known")
+		r.only(!strings.HasPrefix(name, "*"), "the chain has wildcard server_names")
 		if matchesText(r, m, name) {
 			yes++
 		}
 	}
-	r.only(len(names) > 0, "the chain is for every name: match with server_names instead")
-	r.only(yes == 0 || yes == len(names), "it holds for some of the chain's server_names only")
+	r.only(len(names) > 0, "the chain matches every name: match with server_names instead")
+	r.only(yes == 0 || yes == len(names), "it applies to only some of the chain's server_names")
 	return yes > 0
 }
 
-// matchesText reports whether a text is like this.
+// matchesText reports whether a text matches.
 func matchesText(r reading, m *corepb.StringMatcher, text string) bool {
 	fold := func(s string) string { return s }
 	if m.GetIgnoreCase() {
@@ -297,11 +298,11 @@ func matchesText(r reading, m *corepb.StringMatcher, text string) bool {
 	case *corepb.StringMatcher_Contains:
 		return strings.Contains(text, fold(by.Contains))
 	}
-	r.refuse("only exact, prefix, suffix and contains are compared here")
+	r.refuse("only exact, prefix, suffix and contains are supported")
 	return false
 }
 
-// principal is the addresses of clients that a principal is.
+// principal returns the client addresses that a principal matches.
 func (j *judge) principal(r reading, p *rbacpb.Principal) addresses {
 	network := func(r reading, c *corepb.CidrRange) addresses {
 		p, ok := readNetwork(r, c)
@@ -327,11 +328,11 @@ func (j *judge) principal(r reading, p *rbacpb.Principal) addresses {
 		j.direct(r.at("direct_remote_ip"))
 		return network(r.at("direct_remote_ip"), by.DirectRemoteIp)
 	case *rbacpb.Principal_Authenticated_:
-		r.at("authenticated").refuse("a name in the certificate of a client cannot be combined with this condition: " +
+		r.at("authenticated").refuse("a name in a client certificate cannot be combined with this condition: " +
 			"only with or_ids, and with not_id of other names")
 		return always(false)
 	}
-	r.refuse("there is no principal that is supported")
+	r.refuse("principal is not supported")
 	return always(false)
 }
 

@@ -9,15 +9,15 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/rbacpb"
 )
 
-// named is which names in certificates of clients are allowed.
+// named is the allowed names of client certificates.
 type named struct {
-	sans   []string // in the form of [config.ServerTLS.ClientSANs]; empty: every one
+	sans   []string // in the form of [config.ServerTLS.ClientSANs]; empty for all
 	denied []string // in the form of [config.ServerTLS.DenySANs]
 }
 
 func (n *named) any() bool { return len(n.sans) > 0 || len(n.denied) > 0 }
 
-// add has only those allowed whom both allow; false: one list cannot tell both.
+// add restricts n to names that other allows as well. It returns false if one list cannot express both.
 func (n *named) add(other named) bool {
 	if len(n.sans) > 0 && len(other.sans) > 0 || len(n.denied) > 0 && len(other.denied) > 0 {
 		return false
@@ -26,16 +26,16 @@ func (n *named) add(other named) bool {
 	return true
 }
 
-// principalName is certificates with one of the names is, without those that have one of the names except.
+// principalName matches certificates with one of the names is, except those with one of the names except.
 type principalName struct{ is, except []string }
 
-// denies is the names to deny for these to be denied; false: a list cannot tell.
+// denies returns the names to deny for these to be denied, or false if a list cannot express that.
 func denies(all []principalName) ([]string, bool) {
 	plain, other, except, ok := split(all)
 	return append(append(plain, excepted(except)...), other...), ok
 }
 
-// allows is the names for these to be allowed; false: a list cannot tell.
+// allows returns the names to allow for these to be allowed, or false if a list cannot express that.
 func allows(all []principalName) (named, bool) {
 	plain, other, except, ok := split(all)
 	n := named{sans: append(slices.Clip(plain), other...)}
@@ -45,7 +45,7 @@ func allows(all []principalName) (named, bool) {
 	return n, ok
 }
 
-// split is the names without exceptions, and those with them, which must have the same ones.
+// split separates names without exceptions from those with, which must share the same ones.
 func split(all []principalName) (plain, other, except []string, ok bool) {
 	ok = true
 	for _, p := range all {
@@ -69,7 +69,7 @@ func excepted(names []string) (all []string) {
 	return all
 }
 
-// byName reports whether a principal is names in certificates alone: one, some, or one and not others.
+// byName reports whether a principal only consists of names in certificates: one, several, or one and not others.
 func byName(p *rbacpb.Principal) bool {
 	switch by := p.GetIdentifier().(type) {
 	case *rbacpb.Principal_Authenticated_:
@@ -94,7 +94,7 @@ func byName(p *rbacpb.Principal) bool {
 	return false
 }
 
-// plainly reports whether a principal is names without exceptions.
+// plainly reports whether a principal consists of names without exceptions.
 func plainly(p *rbacpb.Principal) bool {
 	if or, ok := p.GetIdentifier().(*rbacpb.Principal_OrIds); ok {
 		ids := or.OrIds.GetIds()
@@ -103,7 +103,7 @@ func plainly(p *rbacpb.Principal) bool {
 	return p.GetAuthenticated() != nil
 }
 
-// readNames reads a principal that is byName. deny: its names are denied.
+// readNames reads a principal that satisfies byName. deny tells that its names are denied.
 func readNames(r reading, p *rbacpb.Principal, deny bool) (all []principalName) {
 	switch by := p.GetIdentifier().(type) {
 	case *rbacpb.Principal_Authenticated_:
@@ -133,8 +133,9 @@ func readNames(r reading, p *rbacpb.Principal, deny bool) (all []principalName) 
 	return nil
 }
 
-// principalNames are names of certificates. In Envoy the URIs of a certificate count, its DNS names, and its subject,
-// which is not compared here. So a text that looks like a URI is one, and one to deny must not be a subject.
+// principalNames returns names of certificates. Envoy matches the URIs of a certificate, its DNS names, and its
+// subject, which is not compared here. So text that looks like a URI is taken as one, and a name to deny must not
+// possibly be a subject.
 func principalNames(r reading, m *corepb.StringMatcher, deny bool) []string {
 	if m == nil {
 		return []string{config.AnySAN}
@@ -152,9 +153,9 @@ func principalNames(r reading, m *corepb.StringMatcher, deny bool) []string {
 	case *corepb.StringMatcher_SafeRegex:
 		kind, text = "-regex", by.SafeRegex.GetRegex()
 	}
-	r.only(!m.GetIgnoreCase(), "names of certificates are compared with their case")
+	r.only(!m.GetIgnoreCase(), "ignore_case is not supported for names of certificates")
 	if subject := strings.Contains(text, "=") || kind != "" && !strings.Contains(text, "/"); deny && subject {
-		r.refuse("%q may be the subject of a certificate, which is not compared: deny a URI, or a whole DNS name", text)
+		r.refuse("%q may match the subject of a certificate, which is not supported: deny a URI, or a full DNS name", text)
 	}
 	names := []string{"uri" + kind + ":" + text}
 	if !strings.Contains(text, "://") || deny && strings.Contains(text, "|") {

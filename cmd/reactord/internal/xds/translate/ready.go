@@ -8,16 +8,15 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 )
 
-// The listeners of HTTP that are known.
+// HTTP listeners that are recognized.
 const (
-	adminCluster = "envoy-admin" // Contour's name of Envoy's own interface
-	readyPath    = "/ready"      // of that
+	adminCluster = "envoy-admin" // Contour's name for Envoy's admin interface
+	readyPath    = "/ready"      // path of that interface
 )
 
-// readyListener is the listener, if it is one of those of HTTP by which a control plane, or what watches the proxy,
-// asks whether it is ready; nil: it is not. There are two kinds. Envoy Gateway's has a filter health_check, which
-// answers at one path. Contour's pass some paths on to Envoy's own interface, which reactord does not have: its
-// readiness is answered, and nothing else. What else they say about HTTP is not looked at.
+// readyListener returns m as a listener for readiness probes, or nil if it is not one. There are two kinds. Envoy
+// Gateway's has a filter health_check, which answers at one path. Contour's passes some paths on to Envoy's admin
+// interface, which reactord does not have: only its readiness is answered. Their other HTTP settings are ignored.
 func readyListener(r reading, m *listenerpb.Listener) *Listener {
 	if len(m.GetFilterChains()) != 1 || m.GetDefaultFilterChain() != nil {
 		return nil
@@ -45,7 +44,7 @@ func readyListener(r reading, m *listenerpb.Listener) *Listener {
 	return &Listener{ready: &ready{readAddress(r.at("address"), at), path}}
 }
 
-// healthPath is the path that a filter health_check answers, if nothing else is done with requests.
+// healthPath returns the path that a filter health_check answers, if nothing else is done with requests.
 func healthPath(h *httppb.HttpConnectionManager) string {
 	for _, route := range httpRoutes(h) {
 		if route.GetDirectResponse() == nil {
@@ -65,7 +64,7 @@ func healthPath(h *httppb.HttpConnectionManager) string {
 	return ""
 }
 
-// adminPath is the path of readiness, if all requests go to Envoy's own interface.
+// adminPath returns the path of readiness, if all requests go to Envoy's admin interface.
 func adminPath(h *httppb.HttpConnectionManager) string {
 	path := ""
 	for _, route := range httpRoutes(h) {
@@ -79,7 +78,7 @@ func adminPath(h *httppb.HttpConnectionManager) string {
 	return path
 }
 
-// httpRoutes is the routes of all virtual hosts.
+// httpRoutes returns the routes of all virtual hosts.
 func httpRoutes(h *httppb.HttpConnectionManager) []*httppb.Route {
 	var all []*httppb.Route
 	for _, host := range h.GetRouteConfig().GetVirtualHosts() {
@@ -88,7 +87,7 @@ func httpRoutes(h *httppb.HttpConnectionManager) []*httppb.Route {
 	return all
 }
 
-// asPath is the text, if it is a path of HTTP.
+// asPath returns the text if it is an HTTP path, and "" otherwise.
 func asPath(text string) string {
 	if !strings.HasPrefix(text, "/") || nameFault(text) != "" {
 		return ""

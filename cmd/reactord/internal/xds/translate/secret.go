@@ -8,19 +8,19 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// Secret is a certificate with its key, or authorities, or keys of session tickets. It does not change.
+// Secret is a certificate with its key, or authorities, or session ticket keys. It is immutable.
 type Secret struct {
-	// One of them is not nil.
+	// Exactly one of them is set.
 	pair       *pair
 	validation *validation
 	tickets    *file // keys
 	remarks    []string
 }
 
-// Remarks are what people should know of the secret although it is honoured.
+// Remarks returns warnings about the secret, although it is honoured.
 func (s *Secret) Remarks() []string { return s.remarks }
 
-// DecodeSecret reads an envoy.extensions.transport_sockets.tls.v3.Secret. The error joins everything that cannot be
+// DecodeSecret decodes an envoy.extensions.transport_sockets.tls.v3.Secret. The error joins everything that cannot be
 // honoured.
 func DecodeSecret(name string, body []byte) (*Secret, error) {
 	r, m := newReading(), &tlspb.Secret{}
@@ -35,12 +35,12 @@ func DecodeSecret(name string, body []byte) (*Secret, error) {
 	case *tlspb.Secret_ValidationContext:
 		s.validation = decodeValidation(r.at("validation_context"), t.ValidationContext, at)
 		if !s.validation.trusted() {
-			r.at("validation_context").remark("there are no authorities: what uses it alone verifies no certificate")
+			r.at("validation_context").remark("without authorities, certificates are not verified")
 		}
 	case *tlspb.Secret_SessionTicketKeys:
 		s.tickets = decodeTicketKeys(r.at("session_ticket_keys"), t.SessionTicketKeys, at)
 	default:
-		r.refuse("it is of no kind that reactord has: tls_certificate, validation_context or session_ticket_keys")
+		r.refuse("kind of secret is not supported: write tls_certificate, validation_context or session_ticket_keys")
 	}
 	if err := r.failed(); err != nil {
 		return nil, err
@@ -52,19 +52,19 @@ func DecodeSecret(name string, body []byte) (*Secret, error) {
 	return s, nil
 }
 
-// Same reports whether both say the same, as far as it is honoured.
+// Same reports whether both are equal in all that is honoured.
 func (s *Secret) Same(other *Secret) bool { return reflect.DeepEqual(s, other) }
 
-// file is a file of TLS settings: one of the file system, or one that is in memory only.
+// file is a file of TLS settings: in the file system, or in memory.
 type file struct {
-	path string // "xds://…" if it is in memory
-	text string // of that
+	path string // "xds://…" if in memory
+	text string // content, if in memory
 }
 
-// decodeFile reads a data source; the zero file: there is none.
+// decodeFile reads a data source. It returns the zero file if there is none.
 func decodeFile(r reading, m *corepb.DataSource, path string) file {
 	if m.GetWatchedDirectory() != nil {
-		r.at("watched_directory").refuse("a file is read when the resource changes: send it inline, or by SDS")
+		r.at("watched_directory").refuse("watching files is not supported: send it inline, or by SDS")
 	}
 	var f file
 	switch s := m.GetSpecifier().(type) {
@@ -72,21 +72,21 @@ func decodeFile(r reading, m *corepb.DataSource, path string) file {
 		return f
 	case *corepb.DataSource_Filename:
 		f.path = s.Filename
-		r.only(f.path != "" && !strings.HasPrefix(f.path, inMemory), "it is no file")
+		r.only(f.path != "" && !strings.HasPrefix(f.path, inMemory), "not a file name")
 		return f
 	case *corepb.DataSource_InlineBytes:
 		f = file{path, string(s.InlineBytes)}
 	case *corepb.DataSource_InlineString:
 		f = file{path, s.InlineString}
 	}
-	r.only(f.text != "", "it is empty")
+	r.only(f.text != "", "empty")
 	return f
 }
 
-// files are files of TLS settings by path.
+// files holds in-memory files of TLS settings by path.
 type files map[string]string
 
-// add makes files that are in memory readable, and returns the path.
+// add registers an in-memory file, and returns the path.
 func (f files) add(one file) string {
 	if one.text != "" {
 		f[one.path] = one.text

@@ -11,14 +11,13 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// inMemory is what the path of a file that is in memory only begins with.
+// inMemory starts the paths of in-memory files.
 const inMemory = "xds://"
 
-// maxFile bounds the size of a file.
+// maxFile limits the size of a file.
 const maxFile = 4 << 20
 
-// read reads a file for [certs]. Those of the file system are the only ones that this package reads: data sources of
-// the kind filename.
+// read reads a file for [certs]. This package reads the file system only for data sources with a filename.
 func (f files) read(path string) ([]byte, error) {
 	if text, ok := f[path]; ok {
 		return []byte(text), nil
@@ -32,12 +31,12 @@ func (f files) read(path string) ([]byte, error) {
 	}
 	defer in.Close()
 	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is no regular file", path))
+		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", path))
 	}
 	return io.ReadAll(io.LimitReader(in, maxFile))
 }
 
-// problems joins what is wrong with files; warnings are not.
+// problems joins problems of files, except warnings.
 func problems(all []certs.Problem) error {
 	var errs []error
 	for _, p := range all {
@@ -48,7 +47,7 @@ func problems(all []certs.Problem) error {
 	return errors.Join(errs...)
 }
 
-// check reads a secret that is in memory, so that it is refused by itself, and not with what needs it.
+// check validates an in-memory secret, so that it is refused alone, and not with what needs it.
 func (s *Secret) check() error {
 	f := files{}
 	if s.pair != nil && !s.pair.onDisk() {

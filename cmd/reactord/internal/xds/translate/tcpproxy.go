@@ -5,7 +5,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 )
 
-// maxWeight bounds the weight of a cluster: the greatest that a route has.
+// maxWeight is the largest weight in a route.
 const maxWeight = 1_000_000
 
 // tcpProxy reads the network filter tcp_proxy, which says where the connections of a chain go.
@@ -19,22 +19,22 @@ func (ch *chain) tcpProxy(r reading, m *listenerpb.TcpProxy) {
 	}
 	switch given := to.Backend != "" || len(to.Backends) > 0; {
 	case ch.bySNI && len(to.Backends) > 0:
-		r.at("weighted_clusters").refuse("sni_cluster chooses the cluster already")
+		r.at("weighted_clusters").refuse("not allowed with sni_cluster")
 	case ch.bySNI:
 		to.Backend = ""
 	case !given:
-		r.refuse("there is no cluster")
+		r.refuse("cluster is missing")
 	}
 	to.IdleTimeout = r.at("idle_timeout").duration(m.GetIdleTimeout(), idleTimeout)
 	to.Lifetime = r.at("max_downstream_connection_duration").duration(m.GetMaxDownstreamConnectionDuration(), 0)
 	ch.use.attempts = r.at("max_connect_attempts").atMost(m.GetMaxConnectAttempts().GetValue(), 101)
 	for i, h := range m.GetHashPolicy() {
-		r.at("hash_policy[%d]", i).only(h.GetSourceIp() != nil, "only source_ip is hashed")
+		r.at("hash_policy[%d]", i).only(h.GetSourceIp() != nil, "only source_ip is supported")
 		ch.use.hash = true
 	}
 }
 
-// readWeights reads clusters with weights. A cluster that is there twice has the sum of its weights.
+// readWeights reads clusters with weights. The weights of a repeated cluster are added.
 func readWeights(r reading, m *listenerpb.TcpProxy_WeightedCluster) []config.WeightedBackend {
 	index := map[string]int{}
 	var out []config.WeightedBackend
@@ -43,10 +43,10 @@ func readWeights(r reading, m *listenerpb.TcpProxy_WeightedCluster) []config.Wei
 		r := r.at("clusters[%d]", i)
 		switch {
 		case c.GetName() == "":
-			r.at("name").refuse("there is none")
+			r.at("name").refuse("missing")
 			continue
 		case c.GetWeight() == 0:
-			r.at("weight").refuse("0: a cluster without a weight is left out of the list")
+			r.at("weight").refuse("0 is not allowed: remove the cluster from the list")
 		case c.GetWeight() > maxWeight:
 			r.at("weight").refuse("%d is more than %d", c.GetWeight(), maxWeight)
 			continue
@@ -61,7 +61,7 @@ func readWeights(r reading, m *listenerpb.TcpProxy_WeightedCluster) []config.Wei
 		out[at].Weight += int(c.GetWeight())
 	}
 	if total > maxWeight {
-		r.refuse("the sum of the weights is %d, and more than %d", total, maxWeight)
+		r.refuse("the sum of the weights, %d, exceeds %d", total, maxWeight)
 	}
 	return out
 }

@@ -7,26 +7,26 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// common is what contexts of clients and servers have in common.
+// common is what TLS contexts of clients and servers have in common.
 type common struct {
 	minVersion, maxVersion string
 	ciphers, curves, alpn  []string
 	pairs                  []pair
 	pairSecrets            []string
-	validation             *validation // nil: there is none
-	validationSecret       string      // "": there is none
-	foreign                string      // the server that secrets come from, if that is not the control plane
+	validation             *validation // nil if unset
+	validationSecret       string      // "" if unset
+	foreign                string      // server of secrets, if not the control plane
 }
 
 // pair is a certificate with its key.
 type pair struct{ cert, key, staple file }
 
-// add makes the files readable, and returns their paths.
+// add registers in-memory files, and returns the paths.
 func (p *pair) add(f files) config.Certificate {
 	return config.Certificate{Cert: f.add(p.cert), Key: f.add(p.key), OCSP: f.add(p.staple)}
 }
 
-// onDisk reports whether a part is a file of the file system.
+// onDisk reports whether any part is in the file system.
 func (p *pair) onDisk() bool {
 	for _, f := range []file{p.cert, p.key, p.staple} {
 		if f.path != "" && !strings.HasPrefix(f.path, inMemory) {
@@ -41,7 +41,7 @@ func decodeCommon(r reading, m *tlspb.CommonTlsContext, origin string) (c common
 	c.alpn = m.GetAlpnProtocols()
 	for i, p := range c.alpn {
 		if p == "" || len(p) > 255 {
-			r.at("alpn_protocols[%d]", i).refuse("%q is no protocol", p)
+			r.at("alpn_protocols[%d]", i).refuse("%q is not a protocol", p)
 		}
 	}
 	for i, t := range m.GetTlsCertificates() {
@@ -72,7 +72,7 @@ func decodeCommon(r reading, m *tlspb.CommonTlsContext, origin string) (c common
 	return c
 }
 
-// byName reads the name of the secret that has the validation.
+// byName reads the name of the secret with the validation context.
 func (c *common) byName(r reading, m *tlspb.SdsSecretConfig) {
 	if root := agentRoot(m); root != nil {
 		c.validation = c.validation.with(root)
@@ -81,7 +81,7 @@ func (c *common) byName(r reading, m *tlspb.SdsSecretConfig) {
 	c.validationSecret = c.secret(r, m)
 }
 
-// secret is the name of a secret that is to be asked for; "": it was refused, or comes from elsewhere.
+// secret returns the name of a secret to request, or "" if it was refused or comes from elsewhere.
 func (c *common) secret(r reading, m *tlspb.SdsSecretConfig) string {
 	if other := foreign(m.GetSdsConfig()); other != "" {
 		c.foreign = other
@@ -95,7 +95,7 @@ func (c *common) secret(r reading, m *tlspb.SdsSecretConfig) string {
 	return m.GetName()
 }
 
-// secrets are the names of the secrets that it needs. c may be nil.
+// secrets returns the names of the secrets that it needs. c may be nil.
 func (c *common) secrets() (names []string) {
 	names = append(names, c.pairSecrets...)
 	if c.validationSecret != "" {
@@ -105,14 +105,14 @@ func (c *common) secrets() (names []string) {
 }
 
 func decodePair(r reading, m *tlspb.TlsCertificate, origin string) *pair {
-	r.at("watched_directory").only(m.GetWatchedDirectory() == nil, "files are read when the resource changes: send them "+
+	r.at("watched_directory").only(m.GetWatchedDirectory() == nil, "watching files is not supported: send them "+
 		"inline, or by SDS")
 	p := &pair{
 		cert:   decodeFile(r.at("certificate_chain"), m.GetCertificateChain(), origin+"/cert"),
 		key:    decodeFile(r.at("private_key"), m.GetPrivateKey(), origin+"/key"),
 		staple: decodeFile(r.at("ocsp_staple"), m.GetOcspStaple(), origin+"/ocsp"),
 	}
-	r.at("certificate_chain").only(p.cert.path != "", "there is none")
-	r.at("private_key").only(p.key.path != "", "there is none")
+	r.at("certificate_chain").only(p.cert.path != "", "missing")
+	r.at("private_key").only(p.key.path != "", "missing")
 	return p
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// agents are servers of secrets beside a proxy, which are not the control plane: the name of Istio's.
+// agents are servers of secrets next to a proxy, other than the control plane. The name is Istio's.
 var agents = []string{"sds-grpc"}
 
-// foreign is the server of a source that is not the control plane; "": it is that. A source with a name of its own is
-// asked for over the stream of all others.
+// foreign returns the server of a source other than the control plane, or "". A separately named source is requested
+// over the common stream.
 func foreign(m *corepb.ConfigSource) string {
 	for _, g := range m.GetApiConfigSource().GetGrpcServices() {
 		if name := g.GetEnvoyGrpc().GetClusterName(); slices.Contains(agents, name) {
@@ -22,7 +22,7 @@ func foreign(m *corepb.ConfigSource) string {
 	return ""
 }
 
-// Istio's agent serves files by these names, and others that it makes itself.
+// Istio's agent serves files under these names, and others that it generates.
 const (
 	agentRootName   = "file-root:"
 	agentSystemName = "file-root:system"
@@ -30,7 +30,7 @@ const (
 	agentSeparator  = "~"
 )
 
-// agentRoot is the authorities of a file that the agent would serve; nil: that is no file.
+// agentRoot returns the authorities in a file that the agent would serve, or nil if the name is not a file.
 func agentRoot(m *tlspb.SdsSecretConfig) *validation {
 	path, isFile := strings.CutPrefix(m.GetName(), agentRootName)
 	switch {
@@ -42,7 +42,7 @@ func agentRoot(m *tlspb.SdsSecretConfig) *validation {
 	return &validation{ca: file{path: path}}
 }
 
-// agentPair is a certificate of files, likewise.
+// agentPair returns a certificate in files likewise.
 func agentPair(m *tlspb.SdsSecretConfig) *pair {
 	paths, isFile := strings.CutPrefix(m.GetName(), agentPairName)
 	cert, key, both := strings.Cut(paths, agentSeparator)

@@ -12,40 +12,40 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// clientTLS is what an UpstreamTlsContext says.
+// clientTLS is an UpstreamTlsContext.
 type clientTLS struct {
 	common
 	sni    string
-	verify bool // the certificate must have the name sni
+	verify bool // verify the certificate for sni
 }
 
-// decodeClientTLS reads an UpstreamTlsContext. origin is where inline certificates come from.
+// decodeClientTLS decodes an UpstreamTlsContext. origin prefixes the paths of inline certificates.
 func decodeClientTLS(r reading, m *tlspb.UpstreamTlsContext, origin string) *clientTLS {
 	t := &clientTLS{sni: m.Sni, verify: m.AutoSniSanValidation}
 	t.common = decodeCommon(r.at("common_tls_context"), m.CommonTlsContext, origin)
 	if n := len(t.pairs) + len(t.pairSecrets); n > 1 {
-		r.at("common_tls_context").refuse("reactord shows servers one certificate, not %d", n)
+		r.at("common_tls_context").refuse("only one certificate is supported, not %d", n)
 	}
 	if t.sni != "" && !isHost(t.sni) {
-		r.at("sni").refuse("%q is not the name of a server", t.sni)
+		r.at("sni").refuse("%q is not a server name", t.sni)
 	}
-	r.at("auto_host_sni").only(!m.AutoHostSni, "the name that is asked for is sni: write it")
-	r.at("auto_sni_san_validation").only(!t.verify || t.sni != "", "there is no sni whose name a certificate could have")
-	r.at("allow_renegotiation").only(!m.AllowRenegotiation, "TLS is not renegotiated")
+	r.at("auto_host_sni").only(!m.AutoHostSni, "not supported: write sni")
+	r.at("auto_sni_san_validation").only(!t.verify || t.sni != "", "requires sni")
+	r.at("allow_renegotiation").only(!m.AllowRenegotiation, "renegotiation is not supported")
 	if t.validationSecret == "" && t.foreign == "" {
 		r.at("auto_sni_san_validation").only(!t.verify || t.validation.trusted(), unverified)
 		if !t.validation.trusted() {
-			r.at("common_tls_context").remark("certificates of servers are not verified: there is no trusted_ca")
+			r.at("common_tls_context").remark("certificates of servers are not verified without trusted_ca")
 		}
 	}
 	return t
 }
 
-const unverified = "no certificate is verified without authorities: write trusted_ca, too"
+const unverified = "certificates cannot be verified without authorities: write trusted_ca, too"
 
-const untrusted = "names of certificates say nothing without authorities: write trusted_ca, too"
+const untrusted = "names of certificates require authorities: write trusted_ca, too"
 
-// Secrets are the names of the secrets that it needs. t may be nil.
+// Secrets returns the names of the secrets that it needs. t may be nil.
 func (t *clientTLS) Secrets() []string {
 	if t == nil || t.foreign != "" {
 		return nil
@@ -53,7 +53,7 @@ func (t *clientTLS) Secrets() []string {
 	return t.secrets()
 }
 
-// madeTLS is what TLS with servers becomes, which takes long: certificates are parsed.
+// madeTLS is the TLS configuration for servers, cached because parsing certificates takes long.
 type madeTLS struct {
 	of       *clientTLS
 	pairs    []pair
@@ -62,8 +62,8 @@ type madeTLS struct {
 	keys     *certs.Client
 }
 
-// tls makes what t becomes with the secrets of s, or takes what it was made of the same ones. It may be called from any
-// goroutine.
+// tls returns the configuration of t with the secrets of s, cached as long as those are the same. It may be called
+// from any goroutine.
 func (c *Cluster) tls(t *clientTLS, s *Set) (*madeTLS, error) {
 	pairs, v, err := t.resolve(s)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Cluster) tls(t *clientTLS, s *Set) (*madeTLS, error) {
 	return m, nil
 }
 
-// build makes the settings of a backend and what they hold.
+// build returns the settings of a backend and what they hold.
 func (t *clientTLS) build(pairs []pair, v *validation) (config.ClientTLS, *certs.Client, error) {
 	c, f := config.NewBackend().TLS, files{}
 	c.Enabled, c.ServerName = true, cmp.Or(t.sni, ".")
@@ -96,8 +96,8 @@ func (t *clientTLS) build(pairs []pair, v *validation) (config.ClientTLS, *certs
 	case !v.trusted() && t.verify:
 		return c, nil, errors.New("auto_sni_san_validation: " + unverified)
 	case !v.trusted():
-		c.Insecure = true // as Envoy
-	case t.verify: // the name is verified, in place of others
+		c.Insecure = true // as in Envoy
+	case t.verify: // verify this name instead of others
 	case len(v.sans()) == 0:
 		c.SANs = []string{config.AnySAN}
 	default:
@@ -107,15 +107,15 @@ func (t *clientTLS) build(pairs []pair, v *validation) (config.ClientTLS, *certs
 	return c, keys, problems(found)
 }
 
-// resolve is the certificates and the validation, with those of secrets.
+// resolve returns the certificates and the validation context, including those of secrets.
 func (c *common) resolve(s *Set) (pairs []pair, v *validation, err error) {
 	pairs, v = c.pairs, c.validation
 	for _, name := range c.pairSecrets {
 		switch secret := s.Secrets[name]; {
 		case secret == nil:
-			return nil, nil, fmt.Errorf("there is no secret %q", name)
+			return nil, nil, fmt.Errorf("secret %q does not exist", name)
 		case secret.pair == nil:
-			return nil, nil, fmt.Errorf("the secret %q is no certificate", name)
+			return nil, nil, fmt.Errorf("secret %q is not a certificate", name)
 		default:
 			pairs = append(slices.Clip(pairs), *secret.pair)
 		}
@@ -123,9 +123,9 @@ func (c *common) resolve(s *Set) (pairs []pair, v *validation, err error) {
 	if name := c.validationSecret; name != "" {
 		switch secret := s.Secrets[name]; {
 		case secret == nil:
-			return nil, nil, fmt.Errorf("there is no secret %q", name)
+			return nil, nil, fmt.Errorf("secret %q does not exist", name)
 		case secret.validation == nil:
-			return nil, nil, fmt.Errorf("the secret %q is no validation context", name)
+			return nil, nil, fmt.Errorf("secret %q is not a validation context", name)
 		default:
 			v = v.with(secret.validation)
 		}

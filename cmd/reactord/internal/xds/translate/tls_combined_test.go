@@ -44,11 +44,11 @@ func TestCombinedContext(t *testing.T) {
 				" TLS.SANs=[dns-suffix:a uri-suffix:a email-suffix:a dns-suffix:b uri-suffix:b email-suffix:b] ",
 				" TLS.SANs=[dns:b] ", // the older ones are not looked at beside typed ones
 			}},
-		{"watched_directory", same(`"watched_directory":{"path":"/a"}`), ca, refusals("watched_directory: files are read")},
+		{"watched_directory", same(`"watched_directory":{"path":"/a"}`), ca, refusals("watching files is not supported: send them inline, or by SDS")},
 		{"verify_certificate_spki", same(`"verify_certificate_spki":["a"]`), ca,
-			refusals("verify_certificate_spki: certificates are not pinned")},
+			refusals("pinning certificates is not supported: write trusted_ca")},
 		{"verify_certificate_hash", same(`"verify_certificate_hash":["a"]`), ca,
-			refusals("verify_certificate_hash: certificates are not pinned")},
+			refusals("pinning certificates is not supported: write trusted_ca")},
 		{"only_verify_leaf_cert_crl", same(`"only_verify_leaf_cert_crl":true`), ca, refusals("only_verify_leaf_cert_crl: ")},
 		{"allow_expired_certificate", same(`"allow_expired_certificate":true`), ca, refusals("allow_expired_certificate: ")},
 		{"trust_chain_verification", same(`"trust_chain_verification":"ACCEPT_UNTRUSTED"`), ca,
@@ -66,7 +66,7 @@ func TestCombinedContext(t *testing.T) {
 					sds("s")+`}`))
 				got = builtWith(t, c, err, &Set{
 					Endpoints: map[string]*Endpoints{"c": {}}, Secrets: map[string]*Secret{"s": s},
-				}, use{})
+				}, demand{})
 			}
 			if !strings.Contains(got, test.want[i]) {
 				t.Errorf("%s, %d: %s\nshould have %s", test.field, i, got, test.want[i])
@@ -127,7 +127,7 @@ func TestCombinedRevocation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := c.build(set, use{})
+		b, err := c.build(set, demand{})
 		if err != nil {
 			t.Fatal(err)
 		}

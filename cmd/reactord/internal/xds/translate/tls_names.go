@@ -12,13 +12,13 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// isHost reports whether a name is one that can be asked for.
+// isHost reports whether a name can be requested.
 func isHost(name string) bool {
 	a, err := config.ParseAddress(net.JoinHostPort(name, "1"))
 	return err == nil && a.Host == name
 }
 
-// narrower is names that are in both lists; an empty list has all.
+// narrower returns the names in both lists; an empty list stands for all.
 func narrower(own, wanted []string) ([]string, error) {
 	if len(own) == 0 || len(wanted) == 0 {
 		return append(slices.Clip(own), wanted...), nil
@@ -36,12 +36,12 @@ func narrower(own, wanted []string) ([]string, error) {
 		}
 	}
 	if len(both) == 0 {
-		return nil, errors.New("no client could have the names that both the listener and its TLS context want")
+		return nil, errors.New("the names required by the listener and by its TLS context exclude each other")
 	}
 	return both, nil
 }
 
-// meet is what names of both forms have in common; "": nothing.
+// meet returns the names that match both forms, or "".
 func meet(a, b string) (string, error) {
 	x, err := config.ParseSAN(a)
 	y, also := config.ParseSAN(b)
@@ -77,7 +77,7 @@ func meet(a, b string) (string, error) {
 	return "", nil
 }
 
-// fits reports whether a name, or a part of one, is of the form of s.
+// fits reports whether a name, or part of one, matches s.
 func fits(s config.SAN, name string) bool {
 	want := s.Value
 	if s.Kind == "dns" {

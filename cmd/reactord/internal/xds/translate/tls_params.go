@@ -13,7 +13,7 @@ var versions = map[tlspb.TlsParameters_TlsProtocol]string{
 	tlspb.TlsParameters_TLSv1_2: "1.2", tlspb.TlsParameters_TLSv1_3: "1.3",
 }
 
-// params reads versions and ciphers. Where Envoy chooses, it is 1.2 to 1.3 in both directions.
+// params reads versions and ciphers. Envoy's automatic choice becomes 1.2 to 1.3 in both directions.
 func (c *common) params(r reading, m *tlspb.TlsParameters) {
 	version := func(key string, v tlspb.TlsParameters_TlsProtocol, usually string) string {
 		text, known := versions[v]
@@ -27,7 +27,7 @@ func (c *common) params(r reading, m *tlspb.TlsParameters) {
 	}
 	c.maxVersion = version("tls_maximum_protocol_version", m.GetTlsMaximumProtocolVersion(), "1.3")
 	c.minVersion = version("tls_minimum_protocol_version", m.GetTlsMinimumProtocolVersion(), min("1.2", c.maxVersion))
-	r.at("tls_minimum_protocol_version").only(c.minVersion <= c.maxVersion, "it is greater than the maximum")
+	r.at("tls_minimum_protocol_version").only(c.minVersion <= c.maxVersion, "greater than the maximum")
 	for i, group := range m.GetCipherSuites() {
 		for name := range strings.SplitSeq(strings.Trim(group, "[]"), "|") {
 			c.cipher(r.at("cipher_suites[%d]", i), name)
@@ -35,14 +35,14 @@ func (c *common) params(r reading, m *tlspb.TlsParameters) {
 	}
 	for i, name := range m.GetEcdhCurves() {
 		if r := r.at("ecdh_curves[%d]", i); !slices.Contains(config.Curves, name) {
-			r.refuse("reactord does not have %q: it has %s", name, strings.Join(config.Curves, ", "))
+			r.refuse("%q is not supported: write one of %s", name, strings.Join(config.Curves, ", "))
 		}
 		c.curves = append(c.curves, name)
 	}
 	classical := slices.ContainsFunc(c.curves, func(name string) bool { return !strings.Contains(name, "MLKEM") })
-	r.at("ecdh_curves").only(len(c.curves) == 0 || classical || c.maxVersion == "1.3", "TLS 1.2 has none of these")
-	r.at("signature_algorithms").only(len(m.GetSignatureAlgorithms()) == 0, "reactord does not choose them")
-	r.at("compliance_policies").only(len(m.GetCompliancePolicies()) == 0, "reactord does not have them")
+	r.at("ecdh_curves").only(len(c.curves) == 0 || classical || c.maxVersion == "1.3", "TLS 1.2 supports none of these")
+	r.at("signature_algorithms").only(len(m.GetSignatureAlgorithms()) == 0, "not supported")
+	r.at("compliance_policies").only(len(m.GetCompliancePolicies()) == 0, "not supported")
 }
 
 func (c *common) cipher(r reading, name string) {
@@ -52,11 +52,11 @@ func (c *common) cipher(r reading, name string) {
 	case known:
 		c.ciphers = append(c.ciphers, iana)
 	default:
-		r.refuse("reactord does not have the cipher suite %q", name)
+		r.refuse("cipher suite %q is not supported", name)
 	}
 }
 
-// ciphers are the cipher suites of TLS 1.2 by their names in OpenSSL.
+// ciphers maps the OpenSSL names of TLS 1.2 cipher suites.
 var ciphers = func() map[string]string {
 	all := map[string]string{}
 	for _, exchange := range []string{"ECDHE-ECDSA-", "ECDHE-RSA-", ""} {

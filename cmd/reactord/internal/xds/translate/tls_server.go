@@ -12,26 +12,26 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// serverTLS is what a DownstreamTlsContext says.
+// serverTLS is a DownstreamTlsContext.
 type serverTLS struct {
 	common
 	require    bool // clients need a certificate
 	tickets    bool
-	keys       *file  // of tickets; nil: they are reactord's own
-	keysSecret string // the secret that has them; "": none
+	keys       *file  // ticket keys; nil for reactord's
+	keysSecret string // secret with ticket keys, or ""
 }
 
-// decodeServerTLS reads a DownstreamTlsContext, and refuses in r what cannot be honoured.
+// decodeServerTLS decodes a DownstreamTlsContext.
 func decodeServerTLS(r reading, m *tlspb.DownstreamTlsContext) *serverTLS {
 	t := &serverTLS{require: m.GetRequireClientCertificate().GetValue(), tickets: true}
 	t.common = decodeCommon(r.at("common_tls_context"), m.GetCommonTlsContext(), "xds://listener")
 	if t.foreign != "" {
-		r.at("common_tls_context").refuse("its secrets come from %s, which reactord does not ask", t.foreign)
+		r.at("common_tls_context").refuse("secrets from %s are not supported", t.foreign)
 	}
-	r.at("common_tls_context").only(len(t.pairs)+len(t.pairSecrets) > 0 || t.foreign != "", "there is no certificate")
-	r.at("require_sni").only(!m.GetRequireSni().GetValue(), "clients may leave out the name: match server_names")
+	r.at("common_tls_context").only(len(t.pairs)+len(t.pairSecrets) > 0 || t.foreign != "", "certificate is missing")
+	r.at("require_sni").only(!m.GetRequireSni().GetValue(), "not supported: match server_names")
 	r.at("ocsp_staple_policy").only(m.GetOcspStaplePolicy() == tlspb.DownstreamTlsContext_LENIENT_STAPLING,
-		"a certificate is used without a staple, too")
+		"requiring a staple is not supported")
 	switch k := m.GetSessionTicketKeysType().(type) {
 	case *tlspb.DownstreamTlsContext_DisableStatelessSessionResumption:
 		t.tickets = !k.DisableStatelessSessionResumption
@@ -42,18 +42,18 @@ func decodeServerTLS(r reading, m *tlspb.DownstreamTlsContext) *serverTLS {
 	}
 	if t.validationSecret == "" && t.foreign == "" {
 		r.at("require_client_certificate").only(!t.require || t.validation.trusted(),
-			"it needs trusted_ca: whose certificates are accepted")
+			"requires trusted_ca")
 		r.at("common_tls_context").only(!t.validation.ofSystem(), ofSystem)
 	}
 	return t
 }
 
-const ofSystem = "authorities of clients are not those of the system: write trusted_ca"
+const ofSystem = "system authorities are not supported for clients: write trusted_ca"
 
-// ofSystem reports whether the authorities are those of the system. v may be nil.
+// ofSystem reports whether the authorities are the system's. v may be nil.
 func (v *validation) ofSystem() bool { return v.trusted() && v.ca == (file{}) }
 
-// Secrets are the names of the secrets that it needs.
+// Secrets returns the names of the secrets that it needs.
 func (t *serverTLS) Secrets() []string {
 	names := t.secrets()
 	if t.keysSecret != "" {
@@ -62,16 +62,16 @@ func (t *serverTLS) Secrets() []string {
 	return names
 }
 
-// ticketKeys are the keys of tickets, with those of a secret; nil: they are reactord's own.
+// ticketKeys returns the ticket keys, including those of a secret, or nil for reactord's.
 func (t *serverTLS) ticketKeys(s *Set) (*file, error) {
 	if t.keysSecret == "" {
 		return t.keys, nil
 	}
 	switch secret := s.Secrets[t.keysSecret]; {
 	case secret == nil:
-		return nil, fmt.Errorf("there is no secret %q", t.keysSecret)
+		return nil, fmt.Errorf("secret %q does not exist", t.keysSecret)
 	case secret.tickets == nil:
-		return nil, fmt.Errorf("the secret %q has no keys of tickets", t.keysSecret)
+		return nil, fmt.Errorf("secret %q has no ticket keys", t.keysSecret)
 	default:
 		return secret.tickets, nil
 	}
@@ -80,17 +80,16 @@ func (t *serverTLS) ticketKeys(s *Set) (*file, error) {
 // clientAuth reports whether a client needs a certificate.
 func (t *serverTLS) clientAuth() bool { return t.require }
 
-// ending is how TLS ends: settings, and what they hold, which takes long to read.
-type ending struct {
+// tlsTermination is a TLS termination: settings, and the files that they hold, which take long to read.
+type tlsTermination struct {
 	config config.ServerTLS
-	files  files // that are in memory
+	files  files // in memory
 	keys   *certs.Server
 }
 
-// ending makes the settings and what they hold, or takes those before, which may be nil, if they are of the same. Files
-// of the file system are always read. who is which names of clients are
-// allowed beside the context's own.
-func (t *serverTLS) ending(s *Set, who named, before *ending) (*ending, error) {
+// terminateTLS returns the TLS termination for the secrets of s, or before, which may be nil, if that is the same.
+// Files in the file system are always read. who restricts the names of clients beyond the context.
+func (t *serverTLS) terminateTLS(s *Set, who named, before *tlsTermination) (*tlsTermination, error) {
 	c, f, err := t.settings(s, who)
 	if err != nil {
 		return nil, err
@@ -102,7 +101,7 @@ func (t *serverTLS) ending(s *Set, who named, before *ending) (*ending, error) {
 	if err := problems(found); err != nil {
 		return nil, err
 	}
-	return &ending{c, f, keys}, nil
+	return &tlsTermination{c, f, keys}, nil
 }
 
 // hold reports whether all files of the settings are in memory.
@@ -117,7 +116,7 @@ func (f files) hold(c *config.ServerTLS) bool {
 	})
 }
 
-// settings makes the settings, with the files that are in memory.
+// settings returns the settings with their in-memory files.
 func (t *serverTLS) settings(s *Set, who named) (c config.ServerTLS, f files, err error) {
 	c, f = config.NewListener().TLS, files{}
 	c.MinVersion, c.MaxVersion, c.Ciphers, c.Curves, c.ALPN = t.minVersion, t.maxVersion, t.ciphers, t.curves, t.alpn
@@ -140,7 +139,7 @@ func (t *serverTLS) settings(s *Set, who named) (c config.ServerTLS, f files, er
 	case v.ofSystem():
 		return c, f, errors.New(ofSystem)
 	case v.trusted():
-		if c.ClientAuth = "request"; t.require || len(v.sans()) > 0 { // who must have a name needs a certificate, as in Envoy
+		if c.ClientAuth = "request"; t.require || len(v.sans()) > 0 { // a required name requires a certificate, as in Envoy
 			c.ClientAuth = "require"
 		}
 		c.ClientCA, c.ClientCRL = f.add(v.ca), f.add(v.crl)
@@ -149,7 +148,7 @@ func (t *serverTLS) settings(s *Set, who named) (c config.ServerTLS, f files, er
 		}
 		c.DenySANs = who.denied
 	case t.require || who.any():
-		return c, f, errors.New("clients need a certificate, and there are no authorities: write trusted_ca")
+		return c, f, errors.New("client certificates require authorities: write trusted_ca")
 	}
 	return c, f, nil
 }

@@ -111,14 +111,14 @@ func TestUpstreamTLS(t *testing.T) {
 			`"exact":"b.test"`))),
 			" TLS.ServerName=a.test TLS.CA="},
 		{"its name without authorities", upstream(`,"sni":"a.test","auto_sni_san_validation":true`, ""),
-			"auto_sni_san_validation: no certificate is verified without authorities"},
+			"certificates cannot be verified without authorities: write t"},
 		{"its name without authorities in the secret", upstream(`,"sni":"a.test","auto_sni_san_validation":true`,
 			`"validation_context_sds_secret_config":`+sds("empty")),
-			"auto_sni_san_validation: no certificate is verified without authorities"},
-		{"no name to verify", upstream(`,"auto_sni_san_validation":true`, ca), "auto_sni_san_validation: there is no sni"},
-		{"a name that is none", upstream(`,"sni":"a b"`, ca), `sni: "a b" is not the name of a server`},
-		{"the host", upstream(`,"auto_host_sni":true`, ca), "auto_host_sni: the name that is asked for is sni"},
-		{"renegotiation", upstream(`,"allow_renegotiation":true`, ca), "TLS is not renegotiated"},
+			"certificates cannot be verified without authorities: write t"},
+		{"no name to verify", upstream(`,"auto_sni_san_validation":true`, ca), "requires sni"},
+		{"a name that is none", upstream(`,"sni":"a b"`, ca), `sni: "a b" is not a server name`},
+		{"the host", upstream(`,"auto_host_sni":true`, ca), "not supported: write sni"},
+		{"renegotiation", upstream(`,"allow_renegotiation":true`, ca), "renegotiation is not supported"},
 		{"DNS", upstream("", names(typed("DNS", `"suffix":".a.test","ignore_case":true`))),
 			" TLS.SANs=[dns-suffix:.a.test] "},
 		{"URI", upstream("", names(typed("URI", `"prefix":"spiffe://a/"`)+","+typed("URI", `"exact":"spiffe://b/c"`))),
@@ -128,44 +128,44 @@ func TestUpstreamTLS(t *testing.T) {
 		{"regex", upstream("", names(typed("URI", `"safe_regex":{"regex":"spiffe://.*"}`))),
 			" TLS.SANs=[uri-regex:spiffe://.*] "},
 		{"a wrong regex", upstream("", names(typed("URI", `"safe_regex":{"regex":"("}`))), "is not an RE2 regular expression"},
-		{"case of URI", upstream("", names(typed("URI", `"exact":"a","ignore_case":true`))), "ignore_case: case counts"},
+		{"case of URI", upstream("", names(typed("URI", `"exact":"a","ignore_case":true`))), "only supported for DNS names"},
 		{"another type", upstream("", names(typed("OTHER_NAME", `"exact":"a"`))),
-			"reactord does not compare names of the type OTHER_NAME"},
-		{"no form", upstream("", names(typed("URI", ``))), "names are compared by exact"},
+			"names of type OTHER_NAME are not supported"},
+		{"no form", upstream("", names(typed("URI", ``))), "write exact, prefix, suffix, contains or safe_regex"},
 		{"names of any type", upstream("",
 			only(`"match_subject_alt_names":[{"exact":"192.0.2.1"},{"prefix":"a"}],"trusted_ca":`+p.inline(p.File))),
 			" TLS.SANs=[dns:192.0.2.1 uri:192.0.2.1 email:192.0.2.1 ip:192.0.2.1 dns-prefix:a uri-prefix:a email-prefix:a] "},
 		{"names without authorities", upstream("", only(`"match_typed_subject_alt_names":[`+typed("DNS", `"exact":"a"`)+`]`)),
-			"names of certificates say nothing without authorities"},
+			"names of certificates require authorities: write trusted_ca,"},
 		{"the system's", upstream("", only(`"system_root_certs":{}`)), " TLS.SANs=[any] IdleTimeout"},
 		{"two kinds of authorities", upstream("", `"validation_context":`+p.ca(`,"system_root_certs":{}`)),
 			" TLS.SANs=[any] TLS.CA=xds://cluster/c/validation_context/ca "},
 		{"authorities that are none", upstream("", only(`"trusted_ca":{"inline_string":"a"}`)),
 			"no certificate in PEM"},
 		{"pins", upstream("", `"validation_context":`+p.ca(`,"verify_certificate_spki":["a"]`)),
-			"verify_certificate_spki: certificates are not pinned"},
+			"pinning certificates is not supported: write trusted_ca"},
 		{"revoked", upstream("", `"validation_context":`+p.ca(`,"crl":{"inline_string":"a"}`)),
 			"has no certificate revocation list in PEM"},
 		{"a list of what is revoked", upstream("", `"validation_context":`+p.ca(`,"crl":`+p.inline(p.Revoke("crl",
 			time.Hour)))),
 			" TLS.CRL=xds://cluster/c/validation_context/crl "},
 		{"a list of another", upstream("", only(`"crl":`+p.inline(p.Revoke("crl", time.Hour)))),
-			"crl: it is of the authorities of trusted_ca"},
+			"crl: requires trusted_ca: write it, too"},
 		{"of leaves only", upstream("", `"validation_context":`+p.ca(`,"only_verify_leaf_cert_crl":true`)),
-			"authorities of a chain may be revoked"},
+			"the whole chain is always checked"},
 		{"expired", upstream("", `"validation_context":`+p.ca(`,"allow_expired_certificate":true`)),
-			"certificates that have expired"},
+			"expired certificates are never accepted"},
 		{"untrusted", upstream("", `"validation_context":`+p.ca(`,"trust_chain_verification":"ACCEPT_UNTRUSTED"`)),
 			"chains are always verified"},
-		{"depth", upstream("", `"validation_context":`+p.ca(`,"max_verify_depth":1`)), "the depth of chains is not limited"},
+		{"depth", upstream("", `"validation_context":`+p.ca(`,"max_verify_depth":1`)), "limiting the depth is not supported"},
 		{"a directory", upstream("", `"validation_context":`+p.ca(`,"watched_directory":{"path":"/a"}`)),
-			"files are read when the resource changes"},
+			"watching files is not supported: send them inline, or by SDS"},
 		{"a certificate", upstream("", pair),
 			" TLS.Cert=xds://cluster/c/tls_certificates[0]/cert TLS.Key=xds://cluster/c/tls_certificates[0]/key "},
 		{"two certificates", upstream("", `"tls_certificates":[`+p.pair("a")+","+p.pair("b")+`]`),
-			"reactord shows servers one certificate, not 2"},
+			"only one certificate is supported, not 2"},
 		{"no key", upstream("", `"tls_certificates":[{"certificate_chain":`+p.inline(p.File)+`}]`),
-			"tls_certificates[0].private_key: there is none"},
+			"missing"},
 		{"another's key", upstream("", `"tls_certificates":[{"certificate_chain":`+p.inline(p.File)+`,"private_key":`+
 			p.inline(p.Issue("x", certstest.Key(t), time.Hour))+`}]`), "does not belong to the first certificate"},
 		{"a file", upstream("",
@@ -182,15 +182,15 @@ func TestUpstreamTLS(t *testing.T) {
 				typed("DNS", `"exact":"a.test"`)+`]},"validation_context_sds_secret_config":`+sds("ca")+`}`),
 			" TLS.SANs=[dns:a.test dns:b.test] TLS.CA=xds://secret/ca/ca "},
 		{"no secret", upstream("", `"validation_context_sds_secret_config":`+sds("none")),
-			`fault: there is no secret "none"`},
+			`fault: secret "none" does not exist`},
 		{"a certificate as authorities", upstream("", `"validation_context_sds_secret_config":`+sds("pair")),
-			`fault: the secret "pair" is no validation context`},
+			`fault: secret "pair" is not a validation context`},
 		{"authorities as a certificate", upstream("", `"tls_certificate_sds_secret_configs":[`+sds("ca")+`]`),
-			`fault: the secret "ca" is no certificate`},
+			`fault: secret "ca" is not a certificate`},
 		{"of the agent", upstream("",
 			`"validation_context_sds_secret_config":{"name":"ROOTCA","sds_config":{"api_config_source":`+
 				`{"api_type":"GRPC","grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`),
-			"refused: transport_socket: its secrets come from sds-grpc"},
+			"refused: transport_socket: secrets from sds-grpc are not supported"},
 		{"files of the agent", upstream("", agent("tls_certificate_sds_secret_configs", "file-cert:"+mine+"~"+mine)+","+
 			agent("validation_context_sds_secret_config", "file-root:"+p.File)), " TLS.CA=" + p.File + " TLS.Cert=" + mine +
 			" TLS.Key=" + mine},
@@ -205,19 +205,19 @@ func TestUpstreamTLS(t *testing.T) {
 			" TLS.MinVersion=1.1 TLS.MaxVersion=1.1 "},
 		{"versions that are none", upstream("",
 			params(`"tls_minimum_protocol_version":"TLSv1_3","tls_maximum_protocol_version":"TLSv1_2"`)),
-			"tls_params.tls_minimum_protocol_version: it is greater than the maximum"},
+			"tls_params.tls_minimum_protocol_version: greater than the maximum"},
 		{"ciphers", upstream("",
 			params(`"cipher_suites":["[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]","AES256-SHA",`+
 				`"TLS_RSA_WITH_AES_128_GCM_SHA256"]`)), " TLS.Ciphers=[TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 " +
 			"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 TLS_RSA_WITH_AES_256_CBC_SHA TLS_RSA_WITH_AES_128_GCM_SHA256] "},
 		{"a cipher", upstream("", params(`"cipher_suites":["ECDHE-PSK-AES128-CBC-SHA"]`)),
-			`tls_params.cipher_suites[0]: reactord does not have the cipher suite "ECDHE-PSK-AES128-CBC-SHA"`},
+			`tls_params.cipher_suites[0]: cipher suite "ECDHE-PSK-AES128-CBC-SHA" is not supported`},
 		{"curves", upstream("", params(`"ecdh_curves":["X25519","P-256"]`)), " TLS.Curves=[X25519 P-256] "},
-		{"a curve", upstream("", params(`"ecdh_curves":["P-224"]`)), `reactord does not have "P-224"`},
+		{"a curve", upstream("", params(`"ecdh_curves":["P-224"]`)), `"P-224" is not supported: write one of X25519MLKEM768, SecP2`},
 		{"signatures", upstream("", params(`"signature_algorithms":["a"]`)),
-			"signature_algorithms: reactord does not choose them"},
+			"signature_algorithms: not supported"},
 		{"compliance", upstream("", params(`"compliance_policies":["FIPS_202205"]`)),
-			"compliance_policies: reactord does not have them"},
+			"compliance_policies: not supported"},
 		{"ALPN", upstream("", ca+`,"alpn_protocols":["h2","a"]`), " TLS.ALPN=[h2 a] "},
 		{"a header", socket(headerType, `"config":{"version":"V2"},"transport_socket":`+socket(rawType, "")),
 			" ProxyProtocol.Version=v2 "},
@@ -226,10 +226,10 @@ func TestUpstreamTLS(t *testing.T) {
 		{"two headers", socket(headerType, `"transport_socket":`+socket(headerType, "")), "two PROXY headers"},
 		{"raw", socket(rawType, ""), "MaxConnections=1024 IdleTimeout"},
 		{"another socket", socket("envoy.type.v3.Percent", ""),
-			"reactord does not have the transport socket envoy.type.v3.Percent"},
+			"transport socket envoy.type.v3.Percent is not supported"},
 	} {
 		c, err := cluster(t, `"transport_socket":`+test.socket)
-		if got := builtWith(t, c, err, set, use{}); !strings.Contains(got, test.want) {
+		if got := builtWith(t, c, err, set, demand{}); !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s\nshould have %s", test.name, got, test.want)
 		}
 	}
@@ -270,11 +270,11 @@ func TestSocketMatches(t *testing.T) {
 		{"without and with", chosen(1, `"tls":"raw"`) + "," + chosen(2, `"tls":"b"`),
 			" Address=192.0.2.1:1 Weight=1 Plain=true\n  server Address=192.0.2.1:2 Weight=1\n"},
 		{"two of them", chosen(1, `"tls":"a"`) + "," + chosen(2, `"tls":"b"`),
-			"fault: 192.0.2.1:1 and 192.0.2.1:2 choose different transport sockets"},
+			"fault: 192.0.2.1:1 and 192.0.2.1:2 match different transport sockets: only one"},
 		{"a header and none", chosen(1, `"tls":"header"`) + "," + chosen(2, `"tls":"raw"`),
-			"fault: 192.0.2.1:1 and 192.0.2.1:2 choose different transport sockets"},
+			"fault: 192.0.2.1:1 and 192.0.2.1:2 match different transport sockets: only one"},
 		{"secrets of the agent", at("192.0.2.1", 2, "") + "," + chosen(1, `"tls":"istio"`),
-			`fault: 192.0.2.1:1 chooses transport_socket_matches "of tls:istio", whose secrets come from sds-grpc`},
+			`fault: 192.0.2.1:1 matches transport_socket_matches "of`},
 	} {
 		c, err := cluster(t, matches)
 		if err == nil && strings.Join(c.Secrets(), " ") != "ca" {
@@ -287,20 +287,20 @@ func TestSocketMatches(t *testing.T) {
 		if wrong != nil {
 			t.Fatal(wrong)
 		}
-		if got := builtWith(t, c, err, set, use{}); !strings.Contains(got, test.want) {
+		if got := builtWith(t, c, err, set, demand{}); !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s\nshould have %s", test.name, got, test.want)
 		}
 	}
 	c, err := cluster(t, `"transport_socket":`+header("V2", upstream(`,"sni":"a.test"`, ca))+
 		`,"health_checks":[{"interval":"5s","timeout":"1s","healthy_threshold":2,"unhealthy_threshold":3,"tcp_health_check":{}}]`)
 	set.Endpoints["c"], _ = endpoints(t, `{"lb_endpoints":[`+at("192.0.2.1", 1, "")+`]}`)
-	if got := builtWith(t, c, err, set, use{}); !strings.Contains(got,
+	if got := builtWith(t, c, err, set, demand{}); !strings.Contains(got,
 		" Check.TLS=true Check.TLSServerName=a.test Check.Proxy=true ") {
 		t.Errorf("a check: %s", got)
 	}
 	for _, with := range []string{upstream("", ca), header("V1", socket(rawType, ""))} {
 		c, err = cluster(t, `"transport_socket":`+with)
-		if got := builtWith(t, c, err, set, use{datagrams: true}); !strings.Contains(got, "datagrams have no TLS") {
+		if got := builtWith(t, c, err, set, demand{datagrams: true}); !strings.Contains(got, "not possible for datagrams") {
 			t.Errorf("datagrams: %s", got)
 		}
 	}
@@ -314,12 +314,12 @@ func TestSecrets(t *testing.T) {
 		`"validation_context":` + p.ca(""):      "",
 		`"validation_context":{}`:               "",
 		`"tls_certificate":{"certificate_chain":{"filename":"/a"},"private_key":{"filename":"/b"}}`: "",
-		`"tls_certificate":{}`: "tls_certificate.certificate_chain: there is none",
+		`"tls_certificate":{}`: "tls_certificate.certificate_chain: missing",
 		`"tls_certificate":{"certificate_chain":{"inline_string":"a"},"private_key":{"inline_bytes":"YQ=="}}`: "xds://secret/s/cert has no certificate in PEM",
 		`"validation_context":{"trusted_ca":{"inline_string":"a"}}`:                                           "xds://secret/s/ca: no certificate in PEM",
-		`"validation_context":{"trusted_ca":{"inline_string":""}}`:                                            "validation_context.trusted_ca: it is empty",
+		`"validation_context":{"trusted_ca":{"inline_string":""}}`:                                            "validation_context.trusted_ca: empty",
 		`"validation_context":{"trusted_ca":{}}`:                                                              "",
-		`"tls_certificate":{"watched_directory":{"path":"/a"}}`:                                               "tls_certificate.watched_directory: files are read",
+		`"tls_certificate":{"watched_directory":{"path":"/a"}}`:                                               "tls_certificate.watched_directory: watching files is not supported",
 	} {
 		_, err := secret(t, "s", fields)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -327,7 +327,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	if _, err := DecodeSecret("s", wire(t, &tlspb.Secret{}, `{"name":"t"}`)); err == nil ||
-		!strings.Contains(err.Error(), "it is of no kind") {
+		!strings.Contains(err.Error(), "kind of secret is not supported") {
 		t.Error(err)
 	}
 	fields := `"tls_certificate":` + p.pair("a.test")
@@ -355,7 +355,7 @@ func TestRemarks(t *testing.T) {
 		}
 		return l.Remarks()
 	}
-	const unverified, sinks = "certificates of servers are not verified", "and not to these sinks"
+	const unverified, sinks = "certificates of servers are not verified", "not to these sinks"
 	log := `"access_log":[{"typed_config":` +
 		anyOfType("envoy.extensions.access_loggers.stream.v3.StdoutAccessLog", "") + `}]`
 	chains := func(fields string) string {
@@ -373,7 +373,7 @@ func TestRemarks(t *testing.T) {
 		{"authorities of a secret", ofCluster(`"transport_socket":` +
 			upstream("", `"validation_context_sds_secret_config":`+sds("s"))), ""},
 		{"a secret", mustSecret(t, "s", `"validation_context":`+p.ca("")).Remarks(), ""},
-		{"a secret without", mustSecret(t, "s", `"validation_context":{}`).Remarks(), "there are no authorities"},
+		{"a secret without", mustSecret(t, "s", `"validation_context":{}`).Remarks(), "without authorities"},
 		{"a listener", ofListener(chains("")), ""},
 		{"sinks of a listener", ofListener(chains("") + "," + log), sinks},
 		{"sinks of a filter", ofListener(chains("," + log)), sinks},
@@ -419,9 +419,9 @@ func TestDownstreamTLS(t *testing.T) {
 			" Certificates=[{xds://listener/tls_certificates[0]/cert xds://listener/tls_certificates[0]/key  }]"},
 		{"two", of(`"tls_certificate_sds_secret_configs":[`+sds("pair")+`],`+pair, ""), nil,
 			"key  } {xds://secret/pair/cert xds://secret/pair/key  }]"},
-		{"none", of("", ""), nil, "refused: common_tls_context: there is no certificate"},
+		{"none", of("", ""), nil, "refused: common_tls_context: certificate is missing"},
 		{"no secret", of(`"tls_certificate_sds_secret_configs":[`+sds("none")+`]`, ""), nil,
-			`fault: there is no secret "none"`},
+			`fault: secret "none" does not exist`},
 		{"clients may have certificates", of(pair+","+ca, ""), nil,
 			" ClientAuth=request ClientCA=xds://listener/validation_context/ca"},
 		{"clients with names must", of(pair+","+names, ""), nil,
@@ -429,18 +429,18 @@ func TestDownstreamTLS(t *testing.T) {
 		{"clients must", of(pair+","+ca, `,"require_client_certificate":true`), nil, " ClientAuth=require "},
 		{"of fewer names", of(pair+","+names, ""), []string{"uri:spiffe://a/b", "uri:spiffe://b/c"},
 			" ClientSANs=[uri:spiffe://a/b]"},
-		{"of no name", of(pair+","+names, ""), []string{"uri:spiffe://b/c"}, "fault: no client could have the names"},
+		{"of no name", of(pair+","+names, ""), []string{"uri:spiffe://b/c"}, "fault: the names required by the listener"},
 		{"by a secret", of(pair+`,"validation_context_sds_secret_config":`+sds("ca"), `,"require_client_certificate":true`),
 			nil,
 			" ClientAuth=require ClientCA=xds://secret/ca/ca"},
 		{"without authorities", of(pair, `,"require_client_certificate":true`), nil,
-			"refused: require_client_certificate: it needs trusted_ca"},
-		{"names without authorities", of(pair, ""), []string{"any"}, "fault: clients need a certificate"},
+			"refused: require_client_certificate: requires trusted_ca"},
+		{"names without authorities", of(pair, ""), []string{"any"}, "fault: client certificates require authorities: write"},
 		{"the system's", of(pair+`,"validation_context":{"system_root_certs":{}}`, ""), nil,
-			"authorities of clients are not those of the system"},
+			"system authorities are not supported for clients: write trus"},
 		{"the system's in a secret", of(pair+`,"validation_context_sds_secret_config":`+sds("system"), ""), nil,
-			"fault: authorities of clients are not those of the system"},
-		{"require_sni", of(pair, `,"require_sni":true`), nil, "require_sni: clients may leave out the name"},
+			"fault: system authorities are not supported for clients: wri"},
+		{"require_sni", of(pair, `,"require_sni":true`), nil, "not supported: match server_names"},
 		{"no tickets", of(pair, `,"disable_stateless_session_resumption":true`), nil, " Tickets=false"},
 		{"keys of tickets", of(pair,
 			`,"session_ticket_keys":{"keys":[{"inline_bytes":"`+eighty+`"},{"inline_bytes":"`+eighty+`"}]}`), nil,
@@ -448,20 +448,20 @@ func TestDownstreamTLS(t *testing.T) {
 		{"keys of tickets in a secret", of(pair, `,"session_ticket_keys_sds_secret_config":`+sds("tickets")), nil,
 			" TicketKeys=xds://secret/tickets/tickets"},
 		{"keys of tickets in another", of(pair, `,"session_ticket_keys_sds_secret_config":`+sds("ca")), nil,
-			`fault: the secret "ca" has no keys of tickets`},
+			`fault: secret "ca" has no ticket keys`},
 		{"a short key", of(pair, `,"session_ticket_keys":{"keys":[{"inline_bytes":"YQ=="}]}`), nil,
-			"session_ticket_keys.keys[0]: it has 1 bytes: a key has 80"},
-		{"no key of tickets", of(pair, `,"session_ticket_keys":{}`), nil, "session_ticket_keys: there is none"},
+			"session_ticket_keys.keys[0]: 1 bytes: a key has 80"},
+		{"no key of tickets", of(pair, `,"session_ticket_keys":{}`), nil, "missing"},
 		{"a file of keys", of(pair, `,"session_ticket_keys":{"keys":[{"filename":"/a"}]}`), nil,
-			"keys of tickets are sent inline"},
+			"ticket keys must be inline"},
 		{"what is revoked", of(pair+`,"validation_context":`+p.ca(`,"crl":`+p.inline(p.Revoke("crl", time.Hour))), ""), nil,
 			" ClientCRL=xds://listener/validation_context/crl"},
 		{"staples", of(pair, `,"ocsp_staple_policy":"MUST_STAPLE"`), nil,
-			"ocsp_staple_policy: a certificate is used without"},
+			"requiring a staple is not supported"},
 		{"of the agent",
 			of(`"tls_certificate_sds_secret_configs":[{"name":"default","sds_config":{"api_config_source":{"api_type":"GRPC",`+
 				`"grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}]`, `,"require_client_certificate":true`), nil,
-			"refused: common_tls_context: its secrets come from sds-grpc, which reactord does not ask"},
+			"refused: common_tls_context: secrets from sds-grpc are not supported"},
 	} {
 		tls, err := downstream(t, test.fields)
 		got := ""
@@ -530,7 +530,7 @@ func TestHandshakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := c.build(set, use{})
+		b, err := c.build(set, demand{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -565,7 +565,7 @@ func TestMadeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	build := func(s *Secret) *certs.Client {
-		b, err := c.build(&Set{Endpoints: map[string]*Endpoints{"c": {}}, Secrets: map[string]*Secret{"s": s}}, use{})
+		b, err := c.build(&Set{Endpoints: map[string]*Endpoints{"c": {}}, Secrets: map[string]*Secret{"s": s}}, demand{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -630,7 +630,7 @@ func handshake(t testing.TB, server, client *tls.Config) error {
 
 // build is the settings of t and what they hold.
 func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Server, error) {
-	e, err := t.ending(s, named{sans: sans}, nil)
+	e, err := t.terminateTLS(s, named{sans: sans}, nil)
 	if err != nil {
 		return config.ServerTLS{}, nil, err
 	}

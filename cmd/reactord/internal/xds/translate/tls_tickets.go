@@ -7,12 +7,12 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// ticketKey is how long a key of tickets is in Envoy.
+// ticketKey is the length of a ticket key in Envoy.
 const ticketKey = 80
 
-// decodeTicketKeys reads keys of session tickets, the one that encrypts first, into the form of
-// [config.ServerTLS.TicketKeys]. Tickets have a form of reactord's own, so that keys are made of Envoy's: all reactords
-// that have the same ones resume each other's sessions.
+// decodeTicketKeys converts session ticket keys, the encrypting one first, to the form of
+// [config.ServerTLS.TicketKeys]. Tickets have another format than Envoy's, so keys are derived from Envoy's: all
+// reactords with the same keys resume each other's sessions.
 func decodeTicketKeys(r reading, m *tlspb.TlsSessionTicketKeys, origin string) *file {
 	out := &file{path: origin + "/tickets"}
 	for i, k := range m.GetKeys() {
@@ -20,14 +20,14 @@ func decodeTicketKeys(r reading, m *tlspb.TlsSessionTicketKeys, origin string) *
 		one := decodeFile(r, k, out.path)
 		switch {
 		case one.path != out.path:
-			r.refuse("keys of tickets are sent inline")
+			r.refuse("ticket keys must be inline")
 			continue
 		case len(one.text) != ticketKey:
-			r.refuse("it has %d bytes: a key has %d", len(one.text), ticketKey)
+			r.refuse("%d bytes: a key has %d", len(one.text), ticketKey)
 		}
 		sum := sha256.Sum256([]byte(one.text))
 		out.text += base64.StdEncoding.EncodeToString(sum[:]) + "\n"
 	}
-	r.only(len(m.GetKeys()) > 0, "there is none")
+	r.only(len(m.GetKeys()) > 0, "missing")
 	return out
 }

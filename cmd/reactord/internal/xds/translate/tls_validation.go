@@ -11,14 +11,14 @@ import (
 
 // validation is which certificates of the other side are accepted.
 type validation struct {
-	ca     file // none: no certificate is verified, or those of the system do
-	system bool // the authorities of the system, unless there is ca
+	ca     file // unset: the system's authorities, or no verification
+	system bool // use the system's authorities, unless ca is set
 	typed  []string
-	plain  []string // names of any type: they count if typed has none
-	crl    file     // lists of revoked certificates of ca; none: nothing is revoked
+	plain  []string // names of any type, used if typed is empty
+	crl    file     // revocation lists of ca, if set
 }
 
-// decodeValidation reads a validation context, which another one may complete; nil: there is none.
+// decodeValidation decodes a validation context, which another one may complete, or returns nil if there is none.
 func decodeValidation(r reading, m *tlspb.CertificateValidationContext, origin string) *validation {
 	if m == nil {
 		return nil
@@ -29,7 +29,7 @@ func decodeValidation(r reading, m *tlspb.CertificateValidationContext, origin s
 		if kind, known := sanKinds[s.SanType]; known {
 			v.typed = append(v.typed, decodeSAN(r.at("matcher"), kind, s.Matcher)...)
 		} else {
-			r.at("san_type").refuse("reactord does not compare names of the type %s", s.SanType)
+			r.at("san_type").refuse("names of type %s are not supported", s.SanType)
 		}
 	}
 	for i, s := range m.MatchSubjectAltNames {
@@ -41,17 +41,17 @@ func decodeValidation(r reading, m *tlspb.CertificateValidationContext, origin s
 			v.plain = append(v.plain, decodeSAN(r, "ip", s)...)
 		}
 	}
-	const pinned = "certificates are not pinned: write trusted_ca"
+	const pinned = "pinning certificates is not supported: write trusted_ca"
 	r.at("verify_certificate_spki").only(len(m.VerifyCertificateSpki) == 0, pinned)
 	r.at("verify_certificate_hash").only(len(m.VerifyCertificateHash) == 0, pinned)
 	v.crl = decodeFile(r.at("crl"), m.Crl, origin+"/crl")
-	r.at("only_verify_leaf_cert_crl").only(!m.OnlyVerifyLeafCertCrl, "authorities of a chain may be revoked, too")
-	r.at("allow_expired_certificate").only(!m.AllowExpiredCertificate, "certificates that have expired are not accepted")
+	r.at("only_verify_leaf_cert_crl").only(!m.OnlyVerifyLeafCertCrl, "the whole chain is always checked")
+	r.at("allow_expired_certificate").only(!m.AllowExpiredCertificate, "expired certificates are never accepted")
 	r.at("trust_chain_verification").only(
 		m.TrustChainVerification == tlspb.CertificateValidationContext_VERIFY_TRUST_CHAIN, "chains are always verified")
-	r.at("max_verify_depth").only(m.MaxVerifyDepth == nil, "the depth of chains is not limited")
+	r.at("max_verify_depth").only(m.MaxVerifyDepth == nil, "limiting the depth is not supported")
 	r.at("watched_directory").only(m.WatchedDirectory == nil,
-		"files are read when the resource changes: send them inline, or by SDS")
+		"watching files is not supported: send them inline, or by SDS")
 	return v
 }
 
@@ -62,7 +62,7 @@ var sanKinds = map[tlspb.SubjectAltNameMatcher_SanType]string{
 
 // decodeSAN reads a name that a certificate may have.
 func decodeSAN(r reading, kind string, m *corepb.StringMatcher) []string {
-	r.at("ignore_case").only(!m.GetIgnoreCase() || kind == "dns", "case counts in all names but those of DNS")
+	r.at("ignore_case").only(!m.GetIgnoreCase() || kind == "dns", "only supported for DNS names")
 	s := config.SAN{Kind: kind}
 	switch p := m.GetMatchPattern().(type) {
 	case *corepb.StringMatcher_Exact:
@@ -76,7 +76,7 @@ func decodeSAN(r reading, kind string, m *corepb.StringMatcher) []string {
 	case *corepb.StringMatcher_SafeRegex:
 		s.Match, s.Value = "regex", p.SafeRegex.GetRegex()
 	default:
-		r.refuse("names are compared by exact, prefix, suffix, contains or safe_regex")
+		r.refuse("write exact, prefix, suffix, contains or safe_regex")
 		return nil
 	}
 	if _, err := config.ParseSAN(s.String()); err != nil {
@@ -86,8 +86,8 @@ func decodeSAN(r reading, kind string, m *corepb.StringMatcher) []string {
 	return []string{s.String()}
 }
 
-// with merges a validation context of a secret into v, as Envoy merges both parts of a combined context (protobuf's
-// MergeFrom): each file of the secret replaces that of v, names are added. Either may be nil.
+// with merges a validation context of a secret into v, as Envoy does with the parts of a combined context (protobuf's
+// MergeFrom): files of the secret replace those of v, and names are added. Either may be nil.
 func (v *validation) with(secret *validation) *validation {
 	switch {
 	case v == nil:
@@ -108,7 +108,7 @@ func (v *validation) with(secret *validation) *validation {
 	return &both
 }
 
-// sans returns the names of which a certificate must have one; empty: any. v may be nil.
+// sans returns the names of which a certificate must have one, or nothing for any. v may be nil.
 func (v *validation) sans() []string {
 	switch {
 	case v == nil:
@@ -123,12 +123,12 @@ func (v *validation) sans() []string {
 // trusted reports whether certificates are verified. v may be nil.
 func (v *validation) trusted() bool { return v != nil && (v.ca != (file{}) || v.system) }
 
-// fault returns what is wrong with the whole context; nil: nothing. v may be nil.
+// fault returns what is wrong with the context as a whole, or nil. v may be nil.
 func (v *validation) fault() error {
 	switch {
 	case v == nil:
 	case v.crl != (file{}) && v.ca == (file{}):
-		return errors.New("crl: it is of the authorities of trusted_ca: write trusted_ca, too")
+		return errors.New("crl: requires trusted_ca: write it, too")
 	case len(v.sans()) > 0 && !v.trusted():
 		return errors.New(untrusted)
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// Type is what a resource is.
+// Type is the kind of a resource.
 type Type string
 
-// The types of resources.
+// Types of resources.
 const (
 	TypeListener  Type = "listener"
 	TypeCluster   Type = "cluster"
@@ -24,49 +24,49 @@ const (
 	TypeSecret    Type = "secret"
 )
 
-// Set is the resources that a plan's part is made of, by name. It is complete: what a listener or cluster needs is in
-// it, unless that does not exist.
+// Set is the resources of which a part of the plan is built, by name. It is complete: whatever a listener or cluster
+// needs is in it, unless it does not exist.
 type Set struct {
 	Listeners map[string]*Listener
 	Clusters  map[string]*Cluster
 	Endpoints map[string]*Endpoints
 	Secrets   map[string]*Secret
-	// Claims are the claims of Listeners, by name. Of several with one address, or with different wishes of a cluster,
-	// the one with the best claim is built, or else the first by name.
+	// Claims are the claims of Listeners, by name. Of several with one address, or with conflicting demands on a
+	// cluster, the one with the best claim is built, or else the first by name.
 	Claims map[string]Claim
 }
 
-// Claim is how good the claim of a listener to its address is.
+// Claim is the strength of a listener's claim to its address.
 type Claim uint8
 
-// The claims, the best one first.
+// Claims, strongest first.
 const (
-	InForce Claim = iota // it is in force as it is
-	Changed              // another form of it is in force
+	InForce Claim = iota // in force unchanged
+	Changed              // another version is in force
 	New
-	Removed // it is in force, and the control plane has removed it
+	Removed // in force, but removed by the control plane
 )
 
-// Fault is what is wrong with a resource beside others.
+// Fault is a conflict of a resource with others.
 type Fault struct {
 	Type Type
 	Name string
 	Err  error
 }
 
-// Error says what is wrong with which resource.
+// Error names the resource and what is wrong.
 func (f Fault) Error() string { return fmt.Sprintf("%s %s: %v", f.Type, f.Name, f.Err) }
 
-// Build makes the part of a plan. It has the listeners, and the clusters that they use. A resource with a fault is left
-// out. Connections to a cluster that is left out, or that is not in the set, are reset, as Envoy does. The faults are
-// in the order of their types and names.
+// Build builds a part of the plan: the listeners, and the clusters that they use. Resources with a fault are left
+// out. Connections to a cluster that is left out or missing are reset, as in Envoy. Faults are sorted by type and
+// name.
 func Build(s *Set) (*plan.Control, []Fault) {
 	b := &builder{
 		set: s,
 		control: &plan.Control{
 			Servers: map[string][]plan.Server{}, RouteKeys: map[string][]*certs.Server{}, Keys: map[string]*certs.Client{},
 		},
-		uses: map[string]*use{}, keys: map[*serverTLS]*ending{},
+		uses: map[string]*demand{}, keys: map[*serverTLS]*tlsTermination{},
 	}
 	names := sorted(s.Listeners)
 	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(s.Claims[x], s.Claims[y]) })
@@ -75,7 +75,7 @@ func Build(s *Set) (*plan.Control, []Fault) {
 			b.faults = append(b.faults, Fault{TypeListener, name, err})
 		}
 	}
-	slices.SortStableFunc(b.control.Listeners, func(x, y config.Listener) int { // whatever their claims are
+	slices.SortStableFunc(b.control.Listeners, func(x, y config.Listener) int { // regardless of claims
 		return cmp.Compare(x.Name, y.Name)
 	})
 	for _, name := range sorted(b.uses) {
@@ -96,17 +96,17 @@ type builder struct {
 	control *plan.Control
 	faults  []Fault
 	places  []listening
-	uses    map[string]*use        // by cluster
-	keys    map[*serverTLS]*ending // what was built already
+	uses    map[string]*demand             // by cluster
+	keys    map[*serverTLS]*tlsTermination // built so far
 }
 
-// listening is a place that is taken.
+// listening is an address in use.
 type listening struct {
 	listener string
 	place
 }
 
-// listener adds the listeners that a listener becomes: one for each of its addresses.
+// listener adds a listener for each address of a resource.
 func (b *builder) listener(name string, l *Listener) error {
 	if l.ready != nil {
 		b.control.Ready = append(b.control.Ready, l.ready.address)
@@ -115,11 +115,11 @@ func (b *builder) listener(name string, l *Listener) error {
 	if err := b.free(l); err != nil {
 		return err
 	}
-	out, uses := l.config, map[string]use{}
+	out, uses := l.config, map[string]demand{}
 	var keys []*certs.Server
 	if l.datagram != nil {
 		out.Backend = l.datagram.cluster
-		uses[out.Backend] = use{hash: l.datagram.hash, datagrams: true}
+		uses[out.Backend] = demand{hash: l.datagram.hash, datagrams: true}
 	} else {
 		var err error
 		if out.Routes, keys, err = b.routes(l, uses); err != nil {
@@ -144,8 +144,8 @@ func (b *builder) listener(name string, l *Listener) error {
 	return nil
 }
 
-// routes makes the routes of a listener, with what their TLS holds, and notes what they want of clusters.
-func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*certs.Server, error) {
+// routes returns the routes of a listener with their TLS files, and collects demands on clusters.
+func (b *builder) routes(l *Listener, uses map[string]demand) ([]config.Route, []*certs.Server, error) {
 	all := l.routes
 	if l.bySNI() {
 		var err error
@@ -161,15 +161,15 @@ func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*c
 		}
 	}
 	if some == "" {
-		return nil, nil, errors.New("sni_cluster: there is no cluster whose name a client could ask for")
+		return nil, nil, errors.New("sni_cluster: no cluster has a name that a client could send")
 	}
 	for i := range all {
 		r := all[i]
-		if len(r.Targets()) == 0 { // it resets connections
+		if len(r.Targets()) == 0 { // resets connections
 			r.Backend = some
 		}
 		if ch := r.chain; ch != nil && ch.tls != nil {
-			e, err := b.ending(l, ch)
+			e, err := b.terminateTLS(l, ch)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -188,20 +188,20 @@ func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*c
 	return out, keys, nil
 }
 
-// clusters is the clusters that a client may choose by their name.
+// clusters returns the clusters that a client may select by its server name.
 func (b *builder) clusters() []string {
 	all := sorted(b.set.Clusters)
 	return slices.DeleteFunc(all, func(name string) bool { return !isServerName(name) })
 }
 
-// ending makes what ends TLS for a chain.
-func (b *builder) ending(l *Listener, ch *chain) (*ending, error) {
+// terminateTLS returns the TLS termination of a chain.
+func (b *builder) terminateTLS(l *Listener, ch *chain) (*tlsTermination, error) {
 	if e := b.keys[ch.tls]; e != nil {
 		return e, nil
 	}
 	before, _ := l.made.Load(ch.tls)
-	was, _ := before.(*ending)
-	made, err := ch.tls.ending(b.set, ch.named, was)
+	was, _ := before.(*tlsTermination)
+	made, err := ch.tls.terminateTLS(b.set, ch.named, was)
 	if err != nil {
 		return nil, err
 	}
@@ -214,12 +214,12 @@ func (b *builder) ending(l *Listener, ch *chain) (*ending, error) {
 	return &e, nil
 }
 
-// free reports which other listener, if any, has an address already.
+// free reports which other listener, if any, already has an address.
 func (b *builder) free(l *Listener) error {
 	for i := range l.places {
 		for j := range b.places {
 			if at := &b.places[j]; l.places[i].overlaps(&at.place) {
-				return fmt.Errorf("address %s overlaps %s of listener %s: a connection could be for either",
+				return fmt.Errorf("address %s overlaps %s of listener %s",
 					l.places[i].address, at.address, at.listener)
 			}
 		}
@@ -227,25 +227,25 @@ func (b *builder) free(l *Listener) error {
 	return nil
 }
 
-// use notes what a listener wants of clusters, unless another one wants something else, which a backend cannot do.
-func (b *builder) use(uses map[string]use) error {
+// use records a listener's demands on clusters, unless they conflict with another listener's.
+func (b *builder) use(uses map[string]demand) error {
 	for _, name := range sorted(uses) {
 		if u := b.uses[name]; u != nil && u.attempts != 0 && uses[name].attempts != 0 && u.attempts != uses[name].attempts {
-			return fmt.Errorf("max_connect_attempts: cluster %s is tried %d times, and by another listener %d times: "+
+			return fmt.Errorf("max_connect_attempts: %[3]d for cluster %[1]s conflicts with %[2]d of another listener: "+
 				"write the same number", name, uses[name].attempts, u.attempts)
 		}
 	}
 	for name, u := range uses {
 		if b.uses[name] == nil {
-			b.uses[name] = &use{}
+			b.uses[name] = &demand{}
 		}
 		*b.uses[name] = b.uses[name].with(u)
 	}
 	return nil
 }
 
-// backend adds the backend that a cluster becomes.
-func (b *builder) backend(name string, u *use) error {
+// backend adds the backend of a cluster.
+func (b *builder) backend(name string, u *demand) error {
 	out := &backend{config: config.NewBackend()}
 	out.config.Name, out.config.IdleTimeout = name, 0
 	var err error
@@ -269,8 +269,7 @@ func (b *builder) backend(name string, u *use) error {
 	return err
 }
 
-// idle shortens the idle timeouts of routes to those of their backends. A route has one of its own, or else that of the
-// backend.
+// idle limits the idle timeouts of routes to those of their backends. A route without one uses the backend's.
 func (b *builder) idle() {
 	of := map[string]time.Duration{}
 	for i := range b.control.Backends {
@@ -288,11 +287,11 @@ func (b *builder) idle() {
 	}
 }
 
-// The bounds of a backend's buffer.
+// Bounds of a backend's buffer.
 const (
 	minBuffer = 4 * config.KiB
 	maxBuffer = 16 * config.MiB
 )
 
-// sorted is the names of resources, in order.
+// sorted returns the names of resources, sorted.
 func sorted[R any](all map[string]R) []string { return slices.SortedFunc(maps.Keys(all), cmp.Compare) }

@@ -6,11 +6,11 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 )
 
-// datagram is what becomes of the datagrams of a listener.
+// datagram is what happens to the datagrams of a listener.
 type datagram struct {
 	cluster string
-	idle    time.Duration // 0: for ever
-	hash    bool          // the client's address decides the server
+	idle    time.Duration // 0 for no limit
+	hash    bool          // the client's address selects the server
 	logged  bool
 }
 
@@ -20,10 +20,11 @@ func readDatagram(r reading, m *listenerpb.UdpProxyConfig) *datagram {
 		idle:   r.at("idle_timeout").duration(m.GetIdleTimeout(), sessionTimeout),
 		logged: logged(r, m.GetAccessLog()),
 	}
-	r.at("use_per_packet_load_balancing").only(!m.GetUsePerPacketLoadBalancing(), "a client's datagrams have one server")
+	r.at("use_per_packet_load_balancing").only(!m.GetUsePerPacketLoadBalancing(), "per-packet load balancing is not "+
+		"supported")
 	for i, h := range m.GetHashPolicies() {
 		if by, ok := h.GetPolicySpecifier().(*listenerpb.UdpProxyConfig_HashPolicy_SourceIp); !ok || !by.SourceIp {
-			r.at("hash_policies[%d]", i).refuse("only source_ip is hashed")
+			r.at("hash_policies[%d]", i).refuse("only source_ip is supported")
 		}
 		d.hash = true
 	}
@@ -38,25 +39,25 @@ func readDatagramCluster(r reading, m *listenerpb.UdpProxyConfig) string {
 	}
 	r = r.at("matcher")
 	if m.GetMatcher() == nil {
-		r.refuse("there is neither a matcher nor a cluster")
+		r.refuse("write matcher or cluster")
 		return ""
 	}
-	r.only(m.GetMatcher().GetMatcherType() == nil, "all datagrams go to one cluster: only on_no_match is supported")
+	r.only(m.GetMatcher().GetMatcherType() == nil, "only on_no_match is supported")
 	action := m.GetMatcher().GetOnNoMatch().GetAction()
 	if action == nil {
-		r.at("on_no_match").refuse("there is no action")
+		r.at("on_no_match").refuse("action is missing")
 		return ""
 	}
 	r = r.at("on_no_match.action")
 	switch to := r.unpack(action.GetTypedConfig()).(type) {
-	case nil: // which was refused
+	case nil: // refused already
 	case *listenerpb.Route:
 		if to.GetCluster() == "" {
-			r.refuse("there is no cluster")
+			r.refuse("cluster is missing")
 		}
 		return to.GetCluster()
 	default:
-		r.refuse("%s is not a route of UDP", to.ProtoReflect().Descriptor().FullName())
+		r.refuse("%s is not a UDP route", to.ProtoReflect().Descriptor().FullName())
 	}
 	return ""
 }

@@ -1,16 +1,16 @@
 package translate
 
-// use is what listeners want of the backend of a cluster.
-type use struct {
-	hash      bool // connections are hashed by the client's address, if the cluster hashes; else their server is random
-	datagrams bool // a listener of UDP uses it
-	attempts  int  // how many servers are tried at most; 0: they do not say
-	buffer    int  // bytes that a connection may keep; 0: likewise
+// demand is what listeners require of the backend of a cluster.
+type demand struct {
+	hash      bool // hash by the client's address, if the cluster hashes; otherwise random
+	datagrams bool // used by a UDP listener
+	attempts  int  // servers to try; 0 if unset
+	buffer    int  // bytes that a connection may buffer; 0 if unset
 }
 
-// with is what both want.
-func (u use) with(other use) use {
-	return use{
+// with combines the demands of both.
+func (u demand) with(other demand) demand {
+	return demand{
 		hash: u.hash || other.hash, datagrams: u.datagrams || other.datagrams,
 		attempts: max(u.attempts, other.attempts), buffer: lesser(u.buffer, other.buffer),
 	}
