@@ -10,7 +10,7 @@ import (
 )
 
 var balancedConnections = series.NewDesc("reactor_connections",
-	"Connections that a balancer has given to the loop and that have not ended.", ofLoop...)
+	"Current number of connections that a balancer gave to the loop.", ofLoop...)
 
 // NewBalancer is a collector of how many connections each loop of b has. The label is the number of the loop in
 // [reactor.Balancer.Loops].

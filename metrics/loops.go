@@ -14,52 +14,55 @@ import (
 
 var (
 	backendInfo = series.NewDesc("io_backend_info",
-		"A kind of ring that loops run on, and the reason if it is not io_uring.", "backend", "reason")
+		"Kind of ring that loops run on, and the reason if it is not io_uring.", "backend", "reason")
 	ringInfo = series.NewDesc("io_ring_info",
-		"The setup flags and the feature bits of the rings, as the kernel numbers them; 0 for epoll.",
+		"Setup flags and feature bits of the rings, as numbered by the kernel; 0 for epoll.",
 		"backend", "setup", "features")
 	loopSeconds = series.NewDesc("reactor_loop_seconds_total",
-		"Time in which a loop could not serve anything else (busy), and the rest since it began to run (wait), in seconds.",
+		"Total time in which the loop could serve nothing else (busy), and the rest of its run time (wait), in seconds.",
 		"reactor", "phase")
 	cancels = series.NewDesc("reactor_cancels_total",
-		"Cancels that have completed: the operation ended by it (canceled), had ended already (not_found), or could not "+
-			"be stopped any more (already).", "reactor", "outcome")
+		"Total number of completed cancels: the operation was canceled (canceled), had completed (not_found), or could no "+
+			"longer be stopped (already).", "reactor", "outcome")
 	slowTurns = series.NewDesc("reactor_slow_turn_seconds",
-		"Times of a millisecond or more that the loop has run callbacks without looking for completions, in seconds.",
+		"Duration of turns that ran callbacks for a millisecond or longer, in seconds.",
 		ofLoop...)
 	lateness = series.NewDesc("reactor_timer_lateness_seconds",
-		"How long after their deadlines timers expired, in seconds.", ofLoop...)
+		"Time from the deadline of a timer to its expiry, in seconds.", ofLoop...)
 )
 
 var ofLoop = []string{"reactor"}
 
 var loopTable = series.Table[reactor.Stats]{
-	series.Counter("reactor_entries_total", "Entries submitted to the ring: operations, and their cancels.", ofLoop,
+	series.Counter("reactor_entries_total",
+		"Total number of entries submitted to the ring: operations and cancels.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Entries) }),
-	series.Counter("reactor_completions_total", "Completions taken from the ring.", ofLoop,
+	series.Counter("reactor_completions_total", "Total number of completions taken from the ring.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Completions) }),
-	series.Counter("reactor_enters_total", "Times that the ring was entered.", ofLoop,
+	series.Counter("reactor_enters_total", "Total number of times that the ring was entered.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Enters) }),
 	series.Counter("reactor_overflows_total",
-		"Enters that found completions waiting because the completion queue was full; 0 on epoll, whose queue grows.",
+		"Total number of enters after the completion queue was full; 0 on epoll, whose queue grows.",
 		ofLoop, func(s *reactor.Stats) float64 { return float64(s.Overflows) }),
-	series.Counter("reactor_posts_total", "Work taken from other threads.", ofLoop,
+	series.Counter("reactor_posts_total", "Total number of posts taken from other threads.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Posts) }),
-	series.Counter("reactor_timers_total", "Timers expired.", ofLoop,
+	series.Counter("reactor_timers_total", "Total number of expired timers.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Timers) }),
-	series.Counter("reactor_stale_total", "Completions of operations that had already completed; more than 0 is a bug.",
+	series.Counter("reactor_stale_total",
+		"Total number of completions of operations that had already completed; more than 0 is a bug.",
 		ofLoop, func(s *reactor.Stats) float64 { return float64(s.Stale) }),
 	series.Counter("reactor_leaked_total",
-		"Operations that had not completed when the drain of the loop timed out; more than 0 is a bug.",
+		"Total number of operations that outlived the drain timeout of the loop; more than 0 is a bug.",
 		ofLoop, func(s *reactor.Stats) float64 { return float64(s.Leaked) }),
-	series.Gauge("reactor_operations_in_flight", "Operations that were started and have not completed.", ofLoop,
+	series.Gauge("reactor_operations_in_flight",
+		"Current number of operations that were started and have not completed.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.InFlight) }),
 	series.Gauge("reactor_longest_turn_seconds",
-		"Longest time that the loop has run callbacks without looking for completions, in seconds.", ofLoop,
+		"Longest time that the loop ran callbacks without checking for completions, in seconds.", ofLoop,
 		func(s *reactor.Stats) float64 { return s.LongestTurn.Seconds() }),
-	series.Gauge("reactor_descriptors", "File descriptors that the loop owns.", ofLoop,
+	series.Gauge("reactor_descriptors", "Current number of file descriptors that the loop owns.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Descriptors) }),
-	series.Counter("buffer_ring_exhausted_total", "Receives that found no buffer in the ring and had to wait for one.",
+	series.Counter("buffer_ring_exhausted_total", "Total number of receives that waited because the ring had no buffer.",
 		ofLoop, func(s *reactor.Stats) float64 { return float64(s.BufferWaits) }),
 	series.Gauge("buffers_ring_bytes", "Size of the receive buffers kept in the ring, in bytes.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.BufferBytes) }),

@@ -56,7 +56,7 @@ func NewBuildInfo() prometheus.Collector {
 	b := ReadBuild()
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "reactord_build_info",
-		Help:        "The version and the source revision of reactord, and the Go release that built it.",
+		Help:        "Version and source revision of reactord, and the Go release that built it.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": runtime.Version()},
 	})
 	g.Set(1)

@@ -8,20 +8,20 @@ import (
 )
 
 var xdsTable = series.Table[stats.ControlPlane]{
-	series.Gauge("xds_connected", "Whether there is a stream to a control plane.", nil,
+	series.Gauge("xds_connected", "Whether a stream to a control plane is open (1).", nil,
 		func(x *stats.ControlPlane) float64 { return flag(x.Connected) }),
 	series.Gauge("xds_restored",
-		"Whether the process began with what the process before it, or the file last_good, had.", nil,
+		"Whether the process started with resources of its predecessor or of the file last_good (1).", nil,
 		func(x *stats.ControlPlane) float64 { return flag(x.Restored) }),
 	series.Gauge("xds_last_heard_timestamp_seconds",
-		"When the control plane was heard of last, by whichever process, in seconds since 1970; 0: never.", nil,
-		func(x *stats.ControlPlane) float64 { return seconds(x.Heard) }),
+		"Time of the last message of the control plane, also to a predecessor, in seconds since 1970; 0 if there was none.",
+		nil, func(x *stats.ControlPlane) float64 { return seconds(x.Heard) }),
 	series.Gauge("xds_last_failure_timestamp_seconds",
-		"When a stream to a control plane ended or could not be opened last, in seconds since 1970; 0: never.", nil,
+		"Time when a stream to a control plane last ended or failed to open, in seconds since 1970; 0 if none did.", nil,
 		func(x *stats.ControlPlane) float64 { return seconds(x.LastFailure) }),
-	series.Counter("xds_reconnects_total", "Attempts to open a stream after the first.", nil,
+	series.Counter("xds_reconnects_total", "Total number of attempts to open a stream, without the first.", nil,
 		func(x *stats.ControlPlane) float64 { return float64(x.Reconnects) }),
-	series.Counter("xds_changes_total", "Plans that pushes have changed.", nil,
+	series.Counter("xds_changes_total", "Total number of plans changed by pushes.", nil,
 		func(x *stats.ControlPlane) float64 { return float64(x.Changes) }),
 }
 
@@ -29,20 +29,22 @@ var ofType = []string{"type"}
 
 var xdsTypeTable = series.Table[stats.ResourceType]{
 	series.Gauge("xds_last_accepted_timestamp_seconds",
-		"When a push was last accepted as a whole, in seconds since 1970; 0: never.", ofType,
+		"Time of the last push that was accepted completely, in seconds since 1970; 0 if there was none.", ofType,
 		func(t *stats.ResourceType) float64 { return seconds(t.Accepted) }),
 	series.Gauge("xds_last_refused_timestamp_seconds",
-		"When something of a push was last refused, in seconds since 1970; 0: never.", ofType,
+		"Time of the last push that was refused, if only in part, in seconds since 1970; 0 if there was none.", ofType,
 		func(t *stats.ResourceType) float64 { return seconds(t.Refused) }),
-	series.Counter("xds_pushes_total", "Responses of control planes.", ofType,
+	series.Counter("xds_pushes_total", "Total number of responses from control planes.", ofType,
 		func(t *stats.ResourceType) float64 { return float64(t.Pushes) }),
-	series.Counter("xds_refused_pushes_total", "Responses of which something was refused.", ofType,
+	series.Counter("xds_refused_pushes_total",
+		"Total number of responses from control planes that were refused, if only in part.", ofType,
 		func(t *stats.ResourceType) float64 { return float64(t.Refusals) }),
 }
 
 var (
-	xdsVersion   = series.NewDesc("xds_version_info", "What the control plane calls the last push.", "type", "version")
-	xdsResources = series.NewDesc("xds_resources", "Resources by their state.", "type", "state")
+	xdsVersion = series.NewDesc("xds_version_info",
+		"Version of the last push, as the control plane names it.", "type", "version")
+	xdsResources = series.NewDesc("xds_resources", "Current number of resources, by state.", "type", "state")
 )
 
 // NewControlPlane returns a collector of the client of the control plane. It calls read once for each scrape, on

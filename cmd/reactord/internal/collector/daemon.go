@@ -11,24 +11,25 @@ import (
 
 // daemonTable has the series of the process without a label.
 var daemonTable = series.Table[stats.Daemon]{
-	series.Gauge("plan_revision", "The number of the plan in force; it grows by one with each change.", nil,
+	series.Gauge("plan_revision", "Revision of the plan in force, which increases by one with each change.", nil,
 		func(p *stats.Daemon) float64 { return float64(p.PlanRevision) }),
-	series.Gauge("plan_last_change_timestamp_seconds", "When the plan in force came into force, in seconds since 1970.",
+	series.Gauge("plan_last_change_timestamp_seconds", "Time when the plan in force was applied, in seconds since 1970.",
 		nil, func(p *stats.Daemon) float64 { return seconds(p.PlanChanged) }),
-	series.Gauge("plan_overrides", "Servers whose state or weight an operator has overridden.", nil,
+	series.Gauge("plan_overrides", "Current number of servers whose state or weight an operator overrides.", nil,
 		func(p *stats.Daemon) float64 { return float64(p.Overrides) }),
-	series.Counter("log_dropped_total", "Lines of the log that were dropped because its reader was too slow.", nil,
+	series.Counter("log_dropped_total",
+		"Total number of log lines dropped because the reader of the log was too slow.", nil,
 		func(p *stats.Daemon) float64 { return float64(p.LogDropped) }),
-	series.Gauge("tls_ticket_keys", "Keys of the process that decrypt session tickets.", nil,
+	series.Gauge("tls_ticket_keys", "Current number of keys that decrypt session tickets.", nil,
 		func(p *stats.Daemon) float64 { return float64(p.TicketKeys) }),
 	series.Gauge("tls_ticket_key_timestamp_seconds",
-		"When the key that encrypts session tickets was made, in seconds since 1970.", nil,
+		"Time when the key that encrypts session tickets was created, in seconds since 1970.", nil,
 		func(p *stats.Daemon) float64 { return seconds(p.TicketKeyAt) }),
 }
 
 var (
-	state      = series.NewDesc("state", "1 for the state that the process is in.", "state")
-	configInfo = series.NewDesc("config_info", "The hash of the configuration in force.", "sha256")
+	state      = series.NewDesc("state", "Whether the process is in the state (1).", "state")
+	configInfo = series.NewDesc("config_info", "Hash of the configuration in force.", "sha256")
 )
 
 // NewDaemon returns a collector of a reading of the daemon. It calls read once for each scrape, on any goroutine.

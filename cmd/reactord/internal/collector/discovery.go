@@ -23,19 +23,19 @@ var ofSource = []string{"backend", "source"}
 // discoveryTable has the series of a source.
 var discoveryTable = series.Table[Discovery]{
 	series.Gauge("discovery_last_success_timestamp_seconds",
-		"When the source was last looked at with success, in seconds since 1970; 0: never.", ofSource,
+		"Time of the last successful lookup, in seconds since 1970; 0 if there was none.", ofSource,
 		func(d *Discovery) float64 { return seconds(d.LastSuccess) }),
 	series.Gauge("discovery_last_failure_timestamp_seconds",
-		"When the source last failed, or servers of it were refused, in seconds since 1970; 0: never.", ofSource,
+		"Time when a lookup last failed or its servers were refused, in seconds since 1970; 0 if none was.", ofSource,
 		func(d *Discovery) float64 { return seconds(d.LastFailure) }),
 	series.Gauge("discovery_successful",
-		"1 if what the source has last said is in force, 0 if it has failed or was refused.", ofSource,
+		"Whether the result of the last lookup is in force (1), or failed or was refused (0).", ofSource,
 		func(d *Discovery) float64 { return flag(d.Successful) }),
-	series.Gauge("discovery_servers", "Servers that the source has found.", ofSource,
+	series.Gauge("discovery_servers", "Number of servers found by the last successful lookup.", ofSource,
 		func(d *Discovery) float64 { return float64(d.Servers) }),
 }
 
-var lookups = series.NewDesc("discovery_lookups_total", "Attempts to find servers, by their result.",
+var lookups = series.NewDesc("discovery_lookups_total", "Total number of lookups, by result.",
 	"backend", "source", "result")
 
 // NewDiscovery is a collector of the sources of servers. It calls read once for each scrape, on any goroutine.

@@ -14,8 +14,8 @@ import (
 const netstatFile = "/proc/self/net/netstat"
 
 var overflows = series.NewDesc("listen_queue_overflows_total",
-	"Connections that the kernel dropped because the queue of a listening socket was full, of the whole network "+
-		"namespace.")
+	"Total number of connections that the kernel dropped because the queue of a listening socket was full, in the whole "+
+		"network namespace.")
 
 // NewListenQueues is a collector of what the kernel drops before it can be accepted. The kernel counts for all
 // processes that share the network namespace, and from the start of that on.

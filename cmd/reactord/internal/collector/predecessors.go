@@ -8,13 +8,13 @@ import (
 )
 
 var predecessorTable = series.Table[stats.Predecessors]{
-	series.Gauge("predecessors", "Old processes of upgrades that have connections still.", nil,
+	series.Gauge("predecessors", "Current number of replaced processes that still have connections.", nil,
 		func(p *stats.Predecessors) float64 { return float64(p.Processes) }),
 	series.Gauge("predecessor_connections",
-		"Open connections of the old processes of upgrades, which no other series counts.", nil,
+		"Current number of connections of replaced processes, which no other series includes.", nil,
 		func(p *stats.Predecessors) float64 { return float64(p.Connections) }),
 	series.Gauge("predecessor_age_seconds",
-		"Seconds since the oldest of the old processes was replaced; 0: there is none.", nil,
+		"Time since the oldest process that still has connections was replaced, in seconds; 0 if there is none.", nil,
 		func(p *stats.Predecessors) float64 { return p.Oldest.Seconds() }),
 }
 

@@ -16,137 +16,147 @@ var (
 )
 
 var processTable = series.Table[stats.Process]{
-	series.Gauge("connections", "Connections that are open, those of listeners that are gone, too.", nil,
+	series.Gauge("connections", "Current number of connections, including those of removed listeners.", nil,
 		func(p *stats.Process) float64 { return float64(p.Connections) }),
-	series.Gauge("connections_limit", "Connections that can be open in the process.", nil,
+	series.Gauge("connections_limit", "Maximum number of connections of the process.", nil,
 		func(p *stats.Process) float64 { return float64(p.Limit) }),
-	series.Gauge("draining", "1 from the beginning of a drain on, also while its delay lasts and connections are "+
-		"accepted.", nil,
+	series.Gauge("draining", "Whether the process is draining (1), including the drain delay.", nil,
 		func(p *stats.Process) float64 { return flag(p.Draining) }),
-	series.Gauge("idle_timeout_ratio", "The part of the idle timeouts that is in force, below 1 while memory is short.",
+	series.Gauge("idle_timeout_ratio",
+		"Ratio of the idle timeouts in force to the configured ones, below 1 while memory is short.",
 		nil, func(p *stats.Process) float64 { return p.IdleTimeoutRatio }),
-	series.Counter("memory_pressure_seconds_total", "Seconds for which idle timeouts were shortened.", nil,
+	series.Counter("memory_pressure_seconds_total",
+		"Total time for which idle timeouts were shortened, in seconds.", nil,
 		func(p *stats.Process) float64 { return p.PressuredSeconds }),
 }
 
 var accessLogTable = series.Table[stats.AccessLog]{
-	series.Counter("access_log_lines_total", "Lines of the access log that were written.", nil,
+	series.Counter("access_log_lines_total", "Total number of access log lines written.", nil,
 		func(a *stats.AccessLog) float64 { return float64(a.Lines) }),
-	series.Counter("access_log_dropped_total", "Lines that were dropped because the file took too little.", nil,
+	series.Counter("access_log_dropped_total",
+		"Total number of access log lines dropped because the file was too slow.", nil,
 		func(a *stats.AccessLog) float64 { return float64(a.Dropped) }),
-	series.Counter("access_log_errors_total", "Errors of writing the access log, whose lines are written later.", nil,
+	series.Counter("access_log_errors_total", "Total number of failed writes of the access log, which are retried.", nil,
 		func(a *stats.AccessLog) float64 { return float64(a.Errors) }),
 }
 
 var listenerTable = series.Table[stats.Listener]{
-	series.Counter("listener_connections_total", "Connections accepted.", ofListener,
+	series.Counter("listener_connections_total", "Total number of accepted connections.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.Accepted) }),
-	series.Gauge("listener_connections", "Connections that are open.", ofListener,
+	series.Gauge("listener_connections", "Current number of connections of the listener.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.Connections) }),
-	series.Gauge("listener_connections_limit", "Connections that can be open at the same time.", ofListener,
+	series.Gauge("listener_connections_limit", "Maximum number of connections of the listener.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.Limit) }),
-	series.Counter("listener_pauses_total", "Times that accepting paused because a limit was reached.", ofListener,
+	series.Counter("listener_pauses_total",
+		"Total number of times that accepting paused because a limit was reached.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.Pauses) }),
-	series.Counter("listener_paused_seconds_total", "Seconds for which accepting paused, of all loops together.",
+	series.Counter("listener_paused_seconds_total",
+		"Total time for which accepting paused, summed over all loops, in seconds.",
 		ofListener, func(l *stats.Listener) float64 { return l.PausedSeconds }),
 	series.Counter("listener_throttled_seconds_total",
-		"Seconds for which limits on bytes held directions of connections back, of all together.",
+		"Total time for which bandwidth limits delayed connections, summed over both directions of all, in seconds.",
 		ofListener, func(l *stats.Listener) float64 { return l.ThrottledSeconds }),
-	series.Counter("listener_receive_bytes_total", "Bytes received from clients.", ofListener,
+	series.Counter("listener_receive_bytes_total", "Total number of bytes received from clients.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.ReceivedBytes) }),
-	series.Counter("listener_transmit_bytes_total", "Bytes sent to clients.", ofListener,
+	series.Counter("listener_transmit_bytes_total", "Total number of bytes sent to clients.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.SentBytes) }),
-	series.Counter("listener_receive_datagrams_total", "Datagrams of clients that were passed on.", ofListener,
+	series.Counter("listener_receive_datagrams_total",
+		"Total number of datagrams forwarded from clients to servers.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.ReceivedDatagrams) }),
-	series.Counter("listener_transmit_datagrams_total", "Datagrams of servers that were passed on.", ofListener,
+	series.Counter("listener_transmit_datagrams_total",
+		"Total number of datagrams forwarded from servers to clients.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.SentDatagrams) }),
 }
 
 // udpTable has the series that only listeners of UDP have.
 var udpTable = series.Table[stats.Listener]{
-	series.Counter("udp_sessions_total", "Sessions of UDP that have begun.", ofListener,
+	series.Counter("udp_sessions_total", "Total number of UDP sessions created.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.Accepted) }),
-	series.Gauge("udp_sessions", "Sessions of UDP that are open.", ofListener,
+	series.Gauge("udp_sessions", "Current number of UDP sessions.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.Connections) }),
 }
 
 var backendTable = series.Table[stats.Backend]{
-	series.Counter("backend_connections_total", "Connections for the backend.", ofBackend,
+	series.Counter("backend_connections_total", "Total number of connections for the backend.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.Total) }),
-	series.Gauge("backend_connections", "Connections that are open to all servers of the backend.", ofBackend,
+	series.Gauge("backend_connections", "Current number of connections to servers of the backend.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.Connections) }),
-	series.Gauge("backend_connections_limit", "Connections that can be open to all servers, or 0 for any number.",
+	series.Gauge("backend_connections_limit", "Maximum number of connections to servers of the backend; 0 if unlimited.",
 		ofBackend, func(b *stats.Backend) float64 { return float64(b.MaxConnections) }),
-	series.Gauge("backend_queue_length", "Connections that wait for a server.", ofBackend,
+	series.Gauge("backend_queue_length", "Current number of connections waiting for a server.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.Queued) }),
-	series.Counter("backend_queue_refused_total", "Connections that were reset because the queue was full.", ofBackend,
+	series.Counter("backend_queue_refused_total",
+		"Total number of connections reset because the queue was full.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.QueueRefused) }),
-	series.Counter("backend_retries_refused_total", "Retries that the retry budget did not allow.", ofBackend,
+	series.Counter("backend_retries_refused_total", "Total number of retries refused by the retry budget.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.RetriesRefused) }),
-	series.Counter("backend_no_server_total", "Connections that got no server, for any reason but their client.",
+	series.Counter("backend_no_server_total",
+		"Total number of connections that got no server, except those ended by their client.",
 		ofBackend, func(b *stats.Backend) float64 { return float64(b.NoServer) }),
-	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,
+	series.Gauge("backend_panic_mode", "Whether health is ignored because too few servers are healthy (1).", ofBackend,
 		func(b *stats.Backend) float64 { return flag(b.Panic) }),
-	series.Counter("backend_panics_total", "Times that health began to be ignored.", ofBackend,
+	series.Counter("backend_panics_total", "Total number of times that panic mode began.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.Panics) }),
 }
 
 var serverTable = series.Table[stats.Server]{
-	series.Gauge("server_up", "1 if the server gets new connections.", ofServer,
+	series.Gauge("server_up", "Whether the server receives new connections (1).", ofServer,
 		func(s *stats.Server) float64 { return flag(s.State == "up") }),
-	series.Gauge("server_weight", "The weight that is in force.", ofServer,
+	series.Gauge("server_weight", "Effective weight of the server.", ofServer,
 		func(s *stats.Server) float64 { return s.EffectiveWeight }),
-	series.Counter("server_connections_total", "Connects to the server that succeeded.", ofServer,
+	series.Counter("server_connections_total", "Total number of successful connects to the server.", ofServer,
 		func(s *stats.Server) float64 { return float64(s.Total) }),
-	series.Gauge("server_connections", "Connections that are open to the server.", ofServer,
+	series.Gauge("server_connections", "Current number of connections to the server.", ofServer,
 		func(s *stats.Server) float64 { return float64(s.Connections) }),
-	series.Gauge("server_connections_limit", "Connections that can be open to the server, or 0 for any number.", ofServer,
+	series.Gauge("server_connections_limit", "Maximum number of connections to the server; 0 if unlimited.", ofServer,
 		func(s *stats.Server) float64 { return float64(s.MaxConnections) }),
-	series.Counter("server_transitions_total", "Changes of the server's state.", ofServer,
+	series.Counter("server_transitions_total", "Total number of state changes of the server.", ofServer,
 		func(s *stats.Server) float64 { return float64(s.Transitions) }),
-	series.Counter("server_ejections_total", "Times that the server was ejected after failed connects.", ofServer,
+	series.Counter("server_ejections_total", "Total number of ejections of the server after failed connects.", ofServer,
 		func(s *stats.Server) float64 { return float64(s.Ejections) }),
-	series.Counter("server_downtime_seconds_total", "Seconds for which the server was down or ejected.", ofServer,
+	series.Counter("server_downtime_seconds_total",
+		"Total time for which the server was down or ejected, in seconds.", ofServer,
 		func(s *stats.Server) float64 { return float64(s.Downtime) }),
-	series.Counter("server_retries_total", "Times that a connection failed over from this server to the next one.",
+	series.Counter("server_retries_total",
+		"Total number of connections that failed over from this server to another one.",
 		ofServer, func(s *stats.Server) float64 { return float64(s.Retries) }),
 }
 
 var (
 	acceptErrors = series.NewDesc("listener_accept_errors_total",
-		"Errors of accepting connections.", "listener", "reason")
+		"Total number of errors of accept, by reason.", "listener", "reason")
 	rejected = series.NewDesc("listener_rejected_total",
-		"Connections that were reset because of a limit.", "listener", "reason")
+		"Total number of connections rejected on accept, by reason.", "listener", "reason")
 	droppedDatagrams = series.NewDesc("listener_dropped_datagrams_total",
-		"Datagrams that were not passed on.", "listener", "reason")
+		"Total number of datagrams dropped, by reason.", "listener", "reason")
 	closed = series.NewDesc("connections_closed_total",
-		"Connections that have ended, by what ended them and in which phase.", "listener", "term_by", "phase")
+		"Total number of closed connections, by cause and phase.", "listener", "term_by", "phase")
 	duration = series.NewDesc("connection_duration_seconds",
-		"How long connections were open that have ended, in seconds.", "listener")
+		"Duration of closed connections, in seconds.", "listener")
 	firstByte = series.NewDesc("connection_first_byte_seconds",
-		"How long the first byte of the server took from accepting the connection on, in seconds.", "listener")
+		"Time from accepting a connection to the first byte of its server, in seconds.", "listener")
 	listenerInfo = series.NewDesc("listener_info",
-		"The kind of network of the listener.", "listener", "network")
+		"Network of the listener.", "listener", "network")
 	handshakes = series.NewDesc("listener_tls_handshakes_total",
-		"TLS handshakes with clients, by version and result.", "listener", "version", "result")
+		"Total number of TLS handshakes with clients, by version and result.", "listener", "version", "result")
 	serverHandshakes = series.NewDesc("backend_tls_handshakes_total",
-		"TLS handshakes with servers, by version and result.", "backend", "version", "result")
+		"Total number of TLS handshakes with servers, by version and result.", "backend", "version", "result")
 	expiry = series.NewDesc("listener_tls_certificate_expiry_seconds",
-		"When a certificate of the listener expires, in seconds since 1970.", "listener", "index", "name")
+		"Expiry time of a certificate of the listener, in seconds since 1970.", "listener", "index", "name")
 	connectFailures = series.NewDesc("server_connect_failures_total",
-		"Connects to the server that failed.", "backend", "server", "reason")
+		"Total number of failed connects to the server, by reason.", "backend", "server", "reason")
 	serverState = series.NewDesc("server_state",
-		"1 for the state that the server is in.", "backend", "server", "state")
+		"Whether the server is in the state (1).", "backend", "server", "state")
 	checks = series.NewDesc("server_checks_total",
-		"Health checks of the server by result.", "backend", "server", "result")
+		"Total number of health checks of the server, by result.", "backend", "server", "result")
 	connectDuration = series.NewDesc("server_connect_duration_seconds",
-		"How long connecting to a server of the backend took, in seconds.", "backend")
+		"Duration of connects to servers of the backend, in seconds.", "backend")
 	backendServers = series.NewDesc("backend_servers",
-		"Servers of the backend by their state.", "backend", "state")
+		"Current number of servers of the backend, by state.", "backend", "state")
 	checkDuration = series.NewDesc("server_check_duration_seconds",
-		"How long health checks of servers of the backend took, whatever their result, in seconds.", "backend")
+		"Duration of health checks of servers of the backend, with any result, in seconds.", "backend")
 	queueDuration = series.NewDesc("backend_queue_duration_seconds",
-		"How long connections waited for a server, whether they got one or not, in seconds.", "backend")
+		"Time that connections waited for a server, with or without success, in seconds.", "backend")
 )
 
 // NewCollector is a collector of a proxy's counters. It calls read once for each scrape, on any goroutine and on

@@ -12,14 +12,15 @@ var ofResult = []string{"result"}
 // reloadTable has the series of reloads without a label.
 var reloadTable = series.Table[planner.Reloads]{
 	series.Gauge("config_last_reload_successful",
-		"Whether the last reload of the configuration succeeded (1) or was refused (0).", nil,
+		"Whether the last reload of the configuration succeeded (1).", nil,
 		func(r *planner.Reloads) float64 { return flag(r.LastSuccessful) }),
 	series.Gauge("config_last_reload_success_timestamp_seconds",
-		"When the configuration in force was read, in seconds since 1970.", nil,
+		"Time when the configuration in force was read, in seconds since 1970.", nil,
 		func(r *planner.Reloads) float64 { return seconds(r.LastSuccess) }),
 }
 
-var reloads = series.NewDesc("config_reloads_total", "Reloads of the configuration.", ofResult...)
+var reloads = series.NewDesc("config_reloads_total",
+	"Total number of reloads of the configuration, by result.", ofResult...)
 
 // NewReloads is a collector of reloads. It calls read once for each scrape, on any goroutine.
 func NewReloads(read func() planner.Reloads) prometheus.Collector { return reloadCollector{read} }
