@@ -82,7 +82,7 @@ func TestCommandLine(t *testing.T) {
 		{"envoy --mode validate -c internal/envoy/bootstrap/testdata/consul.json", 0,
 			"configuration 'internal/envoy/bootstrap/testdata/consul.json' OK\n", ""},
 		{"envoy --service-node n", 2, "", "reactord: wrong command line: wrong flags of Envoy: neither --config-path nor"},
-		{"envoy -c main.go", 1, "", "reactord: main.go: "},
+		{"envoy -c main.go", 1, "", "reactord: main.go:"},
 		{"serve -c a -c b", 2, "", "reactord: error: --config is given twice"},
 		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: "kqueue" is unknown: write one of "auto", "io_uring" and "epoll"
 reactord: --to: port 0 is not allowed: write the port that the server listens on

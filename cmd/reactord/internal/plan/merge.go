@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sort"
 	"strconv"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -48,7 +47,7 @@ func MergeFrom(before *Plan, parts *Parts, unchanged func(backend string) bool) 
 		m.backend(i)
 	}
 	all := m.plan.Backends
-	sort.Slice(all, func(i, j int) bool { return all[i].Name() < all[j].Name() })
+	slices.SortFunc(all, func(x, y Backend) int { return cmp.Compare(x.Name(), y.Name()) })
 	if err := m.joined(); err != nil {
 		return nil, err
 	}
@@ -108,7 +107,7 @@ func (m *merger) listeners() {
 		m.listener(l)
 	}
 	all := m.plan.Listeners
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	slices.SortFunc(all, func(x, y Listener) int { return cmp.Compare(x.Name, y.Name) })
 	m.overlaps()
 }
 
@@ -201,7 +200,7 @@ func (m *merger) backend(index int) {
 		s := &b.servers[i]
 		m.parts.Overrides[ServerKey{c.Name, s.Address}].apply(s)
 	}
-	sort.Slice(b.servers, func(i, j int) bool { return b.servers[i].Address.Compare(b.servers[j].Address) < 0 })
+	slices.SortFunc(b.servers, func(x, y Server) int { return x.Address.Compare(y.Address) })
 	m.plan.Backends = append(m.plan.Backends, Backend{
 		Settings: m.settings(c), Servers: b.servers, Keys: m.backendKeys(c.Name),
 	})

@@ -2,7 +2,7 @@ package planner
 
 import (
 	"maps"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,9 +61,7 @@ func (n *notes) status(revision uint64) Status {
 	for _, d := range n.discovered {
 		s.Discovered = append(s.Discovered, *d)
 	}
-	sort.Slice(s.Discovered, func(i, j int) bool {
-		return plan.CompareSources(s.Discovered[i].Source, s.Discovered[j].Source) < 0
-	})
+	slices.SortFunc(s.Discovered, func(x, y SourceStatus) int { return plan.CompareSources(x.Source, y.Source) })
 	return s
 }
 
