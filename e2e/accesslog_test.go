@@ -189,7 +189,12 @@ func haproxysLine(t *testing.T, program, to string, use func(peer)) string {
 		}
 	}
 	launch(t, addr, program, "-db", "-f", config)
-	next() // of launch's connection, which has ended then, and is counted no more
-	use(dial(t, addr))
-	return next()
+	next() // of launch's connection, which HAProxy may count for a moment longer
+	for {
+		use(dial(t, addr))
+		if line := next(); tcplog.FindStringSubmatch(line)[11] == "1" {
+			return line
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }

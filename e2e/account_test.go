@@ -183,7 +183,7 @@ func TestUserErrors(t *testing.T) {
 		{"another user", "user: daemon", 2, 0o644, "only root can become user daemon"},
 		{"no such user", "user: no-such-user", 0, 0o644, "no-such-user"},
 		{"a number without a group", "user: \"12345\"", 0, 0o644, "write group, too"},
-		{"a group without a user", "group: nogroup", 0, 0o644, "group is of a user"},
+		{"a group without a user", "group: nogroup", 0, 0o644, "group requires user"},
 		{"a file of root", "user: daemon", 0, 0o600, "user daemon may not do that"},
 		{"an access log of root", "user: daemon\naccess_log: {path: /var/log/reactord-test.log}", 0, 0o644,
 			"user daemon may not do that"},
