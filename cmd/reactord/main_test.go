@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
+	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"go.uber.org/goleak"
 )
 
@@ -56,7 +56,7 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"", 0, "Usage: reactord <command>", ""},
 		{"version", 0, "reactord ", ""},
-		{"--version", 0, "reactord " + collector.ReadBuild().Version + ", revision ", ""},
+		{"--version", 0, "reactord " + build.Read().Version + ", revision ", ""},
 		{"check --config example.yaml", 0, "example.yaml: ok\n",
 			"warning: backends[1]: unused: no listener or route has backend: discovered\n"},
 		{"check --config ../../docs/examples/redis.yaml", 0, "../../docs/examples/redis.yaml: ok\n", ""},

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/cli/completion"
 	"github.com/reactord/reactord/cmd/reactord/internal/cli/manual"
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -20,7 +20,7 @@ type manCommand struct {
 // Run prints a manual page.
 func (m manCommand) Run(k *kong.Context) error {
 	w := bufio.NewWriter(os.Stdout)
-	edition := manual.Edition{Version: collector.ReadBuild().Version, Date: commitTime()}
+	edition := manual.Edition{Version: build.Read().Version, Date: commitTime()}
 	var err error
 	if m.Page == "reactord.1" {
 		err = manual.Commands(w, k.Model, edition)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
+	"github.com/reactord/reactord/cmd/reactord/internal/build"
 )
 
 type versionCommand struct{}
@@ -17,7 +17,7 @@ func (versionCommand) Run() error {
 
 // version returns the version of this program, the Go release that built it, and its platform.
 func version() string {
-	b := collector.ReadBuild()
+	b := build.Read()
 	return fmt.Sprintf("%s, revision %s, %s, %s/%s",
 		b.Version, b.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
+	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
@@ -56,7 +56,7 @@ var _ admin.Daemon = (*adminDaemon)(nil)
 
 // Status is the state of the process.
 func (d *adminDaemon) Status() admin.Status {
-	b, loops := collector.ReadBuild(), d.proxy.Loops()
+	b, loops := build.Read(), d.proxy.Loops()
 	choice := loops[0].RingChoice()
 	s := admin.Status{
 		Version: b.Version, Revision: b.Revision, PID: os.Getpid(), Started: d.lifecycle.began.UTC(),

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
+	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
@@ -26,7 +26,7 @@ func (d *daemon) announce() {
 	if fallen > 0 {
 		d.log.Warn("running on epoll", zap.String("reason", reason), zap.Int("loops", fallen))
 	}
-	b := collector.ReadBuild()
+	b := build.Read()
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
 	d.announceListeners(func(*plan.Listener) bool { return true })

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
+	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy/dropin"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
@@ -115,7 +115,7 @@ type process struct {
 
 // Info describes the process.
 func (p process) Info() dropin.Info {
-	b := collector.ReadBuild()
+	b := build.Read()
 	i := dropin.Info{
 		Version: b.Revision + "/" + likeEnvoy + "/reactord-" + b.Version + "/RELEASE/reactord",
 		Uptime:  time.Since(p.Started()), Options: map[string]any{},

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
+	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy/bootstrap"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
@@ -27,7 +27,7 @@ const likeEnvoy = "1.35.8"
 
 // Version returns the version of this program in Envoy's form.
 func Version() string {
-	b := collector.ReadBuild()
+	b := build.Read()
 	return fmt.Sprintf("%s  version: %s/%s/reactord-%s/RELEASE/%s",
 		Name, b.Revision, likeEnvoy, b.Version, runtime.Version())
 }
@@ -81,7 +81,7 @@ type Identity struct {
 func NewIdentity(f *bootstrap.Flags, b *bootstrap.Bootstrap) (*Identity, error) {
 	n := &corepb.Node{
 		Id: b.Node.ID, Cluster: b.Node.Cluster, UserAgentName: "reactord",
-		UserAgentVersionType: &corepb.Node_UserAgentVersion{UserAgentVersion: collector.ReadBuild().Version},
+		UserAgentVersionType: &corepb.Node_UserAgentVersion{UserAgentVersion: build.Read().Version},
 	}
 	if b.Node.Region+b.Node.Zone+b.Node.SubZone != "" {
 		n.Locality = &corepb.Locality{Region: b.Node.Region, Zone: b.Node.Zone, SubZone: b.Node.SubZone}
