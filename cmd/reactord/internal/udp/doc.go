@@ -20,7 +20,7 @@
 // A reply leaves from the address that its client has asked, also if the listener has several.
 //
 // The server's socket is connected, so that the loop hears of a server that does not listen (ICMP). That ends the
-// session, and its owner is told; the client's next datagram makes another session.
+// session, and its owner learns of it; the client's next datagram makes another session.
 //
 // A session ends when it has been idle, when it has its requests and responses, when its lifetime has passed (which is
 // noticed at the next datagram), or when its owner says so.

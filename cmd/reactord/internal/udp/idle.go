@@ -10,17 +10,17 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// idle is the sessions of a listener, in the order of their last datagram, and the one timer that ends those that have
-// been idle for too long. There are two queues for each Settings, which are one but for reloads: sessions become idle
-// in the order of a queue. Those that no client has confirmed make room for others: see [Listener.EndOldest].
-type idle struct {
+// idleQueues is the sessions of a listener, in the order of their last datagram, and the one timer that ends those that
+// have been idle for too long. There are two queues for each Settings, which are one but for reloads: sessions become
+// idle in the order of a queue. Those that no client has confirmed make room for others: see [Listener.EndOldest].
+type idleQueues struct {
 	listener *Listener
-	queues   []*queue
+	queues   []*idleQueue
 	timer    reactor.Timer
 }
 
-// queue is the sessions with the same settings, confirmed or not.
-type queue struct {
+// idleQueue is the sessions with the same settings, confirmed or not.
+type idleQueue struct {
 	settings  *Settings
 	confirmed bool
 	list      intrusive.List // the one whose last datagram is the oldest is first
@@ -30,20 +30,20 @@ func sessionOf(l *intrusive.Links) *Session {
 	return intrusive.Owner[Session](l, unsafe.Offsetof(Session{}.links))
 }
 
-func (i *idle) init(l *Listener) {
+func (i *idleQueues) init(l *Listener) {
 	i.listener = l
 	i.timer.Init(i)
 }
 
-func (i *idle) stop() { i.listener.Loop.StopTimer(&i.timer) }
+func (i *idleQueues) stop() { i.listener.Loop.StopTimer(&i.timer) }
 
 // add adds a session that begins, or that is confirmed.
-func (i *idle) add(s *Session) {
-	at := slices.IndexFunc(i.queues, func(q *queue) bool {
+func (i *idleQueues) add(s *Session) {
+	at := slices.IndexFunc(i.queues, func(q *idleQueue) bool {
 		return q.settings == s.settings && q.confirmed == s.confirmed
 	})
 	if at < 0 {
-		i.queues = append(i.queues, &queue{settings: s.settings, confirmed: s.confirmed})
+		i.queues = append(i.queues, &idleQueue{settings: s.settings, confirmed: s.confirmed})
 		at = len(i.queues) - 1
 	}
 	s.queue = i.queues[at]
@@ -84,19 +84,19 @@ func (l *Listener) EndOldest() bool {
 }
 
 // remove removes a session that ends, or that is confirmed.
-func (i *idle) remove(s *Session) {
+func (i *idleQueues) remove(s *Session) {
 	q := s.queue
 	if q == nil {
 		return
 	}
 	s.queue = nil
 	if q.list.Remove(&s.links); q.list.Empty() {
-		i.queues = slices.DeleteFunc(i.queues, func(other *queue) bool { return other == q })
+		i.queues = slices.DeleteFunc(i.queues, func(other *idleQueue) bool { return other == q })
 	}
 }
 
 // each calls f for all sessions, which may end them.
-func (i *idle) each(f func(*Session)) {
+func (i *idleQueues) each(f func(*Session)) {
 	for _, q := range slices.Clone(i.queues) {
 		for l := q.list.First(); l != nil; {
 			next := l.Next()
@@ -106,8 +106,8 @@ func (i *idle) each(f func(*Session)) {
 	}
 }
 
-// patience is how long the sessions of a queue may be idle.
-func (i *idle) patience(q *queue) int64 {
+// patience returns how long the sessions of a queue may be idle.
+func (i *idleQueues) patience(q *idleQueue) int64 {
 	d := q.settings.Idle
 	if d <= 0 {
 		return math.MaxInt64 / 2
@@ -125,7 +125,7 @@ const idleTurn = 256
 const idleStep = int64(time.Millisecond)
 
 // OnTimer ends the sessions that have been idle for too long, and sets the timer.
-func (i *idle) OnTimer(int64) {
+func (i *idleQueues) OnTimer(int64) {
 	now, left := i.listener.time(), idleTurn
 	for _, q := range slices.Clone(i.queues) {
 		for patience := i.patience(q); left > 0 && !q.list.Empty(); left-- {
@@ -140,7 +140,7 @@ func (i *idle) OnTimer(int64) {
 }
 
 // set sets the timer to when the first session will have been idle for too long.
-func (i *idle) set() {
+func (i *idleQueues) set() {
 	at := int64(math.MaxInt64)
 	for _, q := range i.queues {
 		if !q.list.Empty() {

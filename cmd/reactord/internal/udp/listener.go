@@ -38,7 +38,7 @@ type Config struct {
 	// Broadcasts says that datagrams to addresses of broadcast and multicast are served. Each socket gets them: so one
 	// of several listeners with the same address has it.
 	Broadcasts bool
-	// Patience shortens idle timeouts; nil: it does not.
+	// Patience shortens idle timeouts, if not nil.
 	Patience func(time.Duration) time.Duration
 }
 
@@ -51,7 +51,7 @@ type Listener struct {
 	sessions map[key]*Session // those that the client's next datagram belongs to
 	count    int              // all sessions
 	most     int              // of sessions in the table since it was empty
-	idle     idle
+	idle     idleQueues
 	tally    Tally
 	open     *packet // the last one; more datagrams may be added to it
 	turn     turnEnd
@@ -100,7 +100,7 @@ func (l *Listener) HandOver() {
 	l.closeIfDone()
 }
 
-// Drain begins no session any more. The listener closes when the last one has ended.
+// Drain begins no further session. The listener closes when the last one has ended.
 func (l *Listener) Drain() {
 	if l.state == serving || l.state == handedOver {
 		l.state = draining
@@ -118,7 +118,7 @@ func (l *Listener) Close() {
 	l.closeIfDone()
 }
 
-// Sessions is how many there are.
+// Sessions returns how many sessions there are.
 func (l *Listener) Sessions() int { return l.count }
 
 // closeIfDone closes the sockets of a listener that begins no session and has none.
@@ -138,7 +138,7 @@ func (l *Listener) receiving() bool {
 	return slices.ContainsFunc(l.sockets, func(s *socket) bool { return s.receives })
 }
 
-// socketClosed is called when a socket of a listener that closes is closed.
+// socketClosed forgets a socket of a listener that closes.
 func (l *Listener) socketClosed(s *socket) {
 	l.sockets = slices.DeleteFunc(l.sockets, func(other *socket) bool { return other == s })
 	if len(l.sockets) != 0 {
@@ -151,7 +151,7 @@ func (l *Listener) socketClosed(s *socket) {
 	l.Owner.Closed()
 }
 
-// begin begins a session of a client; nil: there is none for it.
+// begin begins a session of a client, or returns nil if the owner does not admit it.
 func (l *Listener) begin(k key, from reactor.Address, via *socket, local netip.AddrPort, pktinfo []byte) *Session {
 	if l.state != serving && l.state != handedOver { // these were received before another process did
 		l.drop(DropDraining)
@@ -208,7 +208,7 @@ func (l *Listener) drop(why Drop) {
 	l.turn.await()
 }
 
-// time is the loop's time, less the time in which the process did not run.
+// time returns the loop's time, less the time in which the process did not run.
 func (l *Listener) time() int64 { return l.Loop.Now() - l.Loop.Stalled() }
 
 // turnEnd is what a listener does at the end of a turn of the loop in which datagrams came.

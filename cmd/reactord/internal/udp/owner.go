@@ -10,7 +10,7 @@ import (
 // Owner decides about the sessions of a [Listener]. Its methods are called on the loop's thread.
 type Owner interface {
 	// Admit makes a session for a client whose datagram has come to an address, and initializes it by [Session.Init].
-	// nil: there is none for it, and the datagram is dropped.
+	// If it returns nil, the datagram is dropped.
 	Admit(client, local netip.AddrPort) *Session
 	// Count adds up what has moved. It is called at most once in a turn of the loop.
 	Count(Tally)
@@ -37,7 +37,7 @@ type Account interface {
 
 // Settings are how sessions end. They do not change; sessions with the same ones share them.
 type Settings struct {
-	Idle      time.Duration // how long a session may be without a datagram; 0: for ever
+	Idle      time.Duration // how long a session may be without a datagram; 0: without limit
 	Requests  int           // datagrams of the client that a session has; 0: without limit
 	Responses int           // datagrams of the server that answer one of the client; 0: it is not known
 }
@@ -51,7 +51,7 @@ const (
 	WhyIdle
 	WhyLifetime
 	WhyRefused // the server did not take datagrams, and had sent none
-	WhyReset   // the server does not take datagrams any more
+	WhyReset   // the server takes datagrams no longer
 	WhyLocal   // this machine lacks a descriptor, memory or a port
 	WhyOwner   // the owner has ended it
 )
@@ -62,7 +62,7 @@ type Drop uint8
 // The reasons for which a datagram is dropped.
 const (
 	DropRefused  Drop = iota // there is no session for it: see Owner.Admit
-	DropDraining             // likewise, and the listener takes no new ones
+	DropDraining             // there is none, and the listener admits no new ones
 	DropFull                 // too many of its session wait to be sent
 	DropError                // it could not be sent
 	DropEnded                // its session has ended

@@ -14,20 +14,20 @@ import (
 // that are sent as one, and that the kernel takes apart.
 type packet struct {
 	sender.EmptyEnv
-	session *Session
-	from    int // side
-	op      reactor.SendMsgOp
-	pieces  [][]byte
-	sources []*received // whose memory the pieces are
-	control []byte
-	segment int // the size of each datagram but the last
-	bytes   int
-	count   int  // datagrams
-	full    bool // no more can be added
-	single  bool // the kernel does not take several: they are sent one by one
-	piece   int  // the next piece, if single
-	offset  int  // in that piece
-	sent    int  // datagrams that were sent, if single
+	session  *Session
+	from     int // side
+	op       reactor.SendMsgOp
+	pieces   [][]byte
+	received []*received // whose memory the pieces are
+	control  []byte
+	segment  int // the size of each datagram but the last
+	bytes    int
+	count    int  // datagrams
+	full     bool // no more can be added
+	oneByOne bool // the kernel does not take several: they are sent one by one
+	piece    int  // the next piece, if oneByOne
+	offset   int  // in that piece
+	sent     int  // datagrams that were sent, if oneByOne
 }
 
 const (
@@ -58,7 +58,7 @@ func (s *Session) send(from int, in *received, b []byte) {
 	p := l.packets.Get()
 	p.session, p.from, p.segment = s, from, segment
 	p.add(in, b, segment)
-	if !p.together() {
+	if !p.canGrow() {
 		p.start()
 		return
 	}
@@ -82,16 +82,16 @@ func (s *Session) sendWithHeader(in *received, b []byte) {
 	}
 }
 
-// together reports whether more datagrams may be added to a packet.
-func (p *packet) together() bool {
+// canGrow reports whether more datagrams may be added to a packet.
+func (p *packet) canGrow() bool {
 	s := p.session
 	if p.full || p.segment == 0 {
 		return false
 	}
 	if p.from == client {
-		return !s.single && s.segments
+		return !s.oneByOne && s.segments
 	}
-	return !s.single && s.via.segments
+	return !s.oneByOne && s.via.coalesces
 }
 
 // fits reports whether b can be added to p.
@@ -102,7 +102,7 @@ func (p *packet) fits(b []byte, segment int) bool {
 
 func (p *packet) add(in *received, b []byte, segment int) {
 	in.refs++
-	p.sources = append(p.sources, in)
+	p.received = append(p.received, in)
 	p.pieces = append(p.pieces, b)
 	p.bytes += len(b)
 	n := datagrams(b, segment)
@@ -145,8 +145,8 @@ func (p *packet) send() {
 		p.control = s.appendPktinfo(p.control)
 	}
 	to.SendMsg(nil, p.control, address).Connect(&p.op, p)
-	if p.count > 1 && s.single {
-		p.single = true
+	if p.count > 1 && s.oneByOne {
+		p.oneByOne = true
 		p.sendNext()
 		return
 	}
@@ -189,10 +189,10 @@ func (p *packet) sendNext() {
 	p.op.Start()
 }
 
-// SetValue is called when the message is sent.
+// SetValue counts the datagrams of the message, which is sent.
 func (p *packet) SetValue(n int) {
 	l := p.session.listener
-	if !p.single {
+	if !p.oneByOne {
 		l.tally.Datagrams[p.from] += uint64(p.count)
 		l.tally.Bytes[p.from] += uint64(p.bytes)
 		p.end()
@@ -200,10 +200,10 @@ func (p *packet) SetValue(n int) {
 	}
 	l.tally.Datagrams[p.from]++
 	l.tally.Bytes[p.from] += uint64(n)
-	p.continueSingle()
+	p.continueOneByOne()
 }
 
-func (p *packet) continueSingle() {
+func (p *packet) continueOneByOne() {
 	if p.sent++; p.sent < p.count {
 		p.sendNext()
 		return
@@ -211,11 +211,11 @@ func (p *packet) continueSingle() {
 	p.end()
 }
 
-// SetError is called when the message could not be sent.
+// SetError sends several datagrams one by one, or drops what could not be sent.
 func (p *packet) SetError(err error) {
 	s := p.session
-	if p.count > 1 && !p.single && notTogether(err) {
-		p.single, s.single = true, true
+	if p.count > 1 && !p.oneByOne && refusesSegments(err) {
+		p.oneByOne, s.oneByOne = true, true
 		p.control = p.control[:0]
 		if p.from == server {
 			p.control = s.appendPktinfo(p.control)
@@ -231,17 +231,17 @@ func (p *packet) SetError(err error) {
 	default:
 		defer s.fail(err)
 	}
-	if p.single && !s.Over() {
+	if p.oneByOne && !s.Over() {
 		s.listener.drop(DropError)
-		p.continueSingle()
+		p.continueOneByOne()
 		return
 	}
 	p.drop(DropError)
 }
 
-// notTogether reports whether err may be because the kernel, or the network device, does not take several datagrams
+// refusesSegments reports whether err may be because the kernel, or the network device, does not take several datagrams
 // as one.
-func notTogether(err error) bool {
+func refusesSegments(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMSGSIZE) ||
 		errors.Is(err, syscall.EOPNOTSUPP)
 }
@@ -253,10 +253,10 @@ func isDatagramsFault(err error) bool {
 		errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EINVAL)
 }
 
-// SetStopped is called when the session has ended, or when the loop is stopping.
+// SetStopped drops the packet: the session has ended, or the loop is stopping.
 func (p *packet) SetStopped() { p.drop(DropEnded) }
 
-// Env is empty.
+// Env returns an empty environment.
 func (p *packet) Env() sender.Env { return p }
 
 // drop ends a packet of which nothing more is sent.
@@ -273,13 +273,13 @@ func (p *packet) end() {
 	l := s.listener
 	l.turn.await()
 	s.pending[p.from] -= p.count
-	sources, pieces := p.sources, p.pieces
-	for _, in := range sources {
+	received, pieces := p.received, p.pieces
+	for _, in := range received {
 		in.release()
 	}
-	clear(sources)
+	clear(received)
 	clear(pieces)
-	p.session, p.sources, p.pieces, p.control = nil, sources[:0], pieces[:0], p.control[:0]
-	p.segment, p.bytes, p.count, p.full, p.single, p.piece, p.offset, p.sent = 0, 0, 0, false, false, 0, 0, 0
+	p.session, p.received, p.pieces, p.control = nil, received[:0], pieces[:0], p.control[:0]
+	p.segment, p.bytes, p.count, p.full, p.oneByOne, p.piece, p.offset, p.sent = 0, 0, 0, false, false, 0, 0, 0
 	l.packets.Keep(p)
 }

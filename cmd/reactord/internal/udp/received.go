@@ -13,18 +13,18 @@ import (
 type received struct {
 	reactor.Datagram
 	listener *Listener
-	source   source
+	origin   origin
 	refs     int
 	segment  int // the size of each datagram but the last
 }
 
-// source is where a datagram was received, and wants credit for it.
-type source interface{ granted() }
+// origin is where a datagram was received, and gets credit for it.
+type origin interface{ grantCredit() }
 
 // take takes over a datagram. The caller releases it.
-func (l *Listener) take(d reactor.Datagram, from source) *received {
+func (l *Listener) take(d reactor.Datagram, from origin) *received {
 	r := l.received.Get()
-	*r = received{Datagram: d, listener: l, source: from, refs: 1, segment: len(d.Bytes())}
+	*r = received{Datagram: d, listener: l, origin: from, refs: 1, segment: len(d.Bytes())}
 	for c := range reactor.ControlMessages(d.Control) {
 		if c.Level == unix.IPPROTO_UDP && c.Type == unix.UDP_GRO && len(c.Data) >= 2 {
 			if n := int(binary.NativeEndian.Uint16(c.Data)); n > 0 {
@@ -35,21 +35,21 @@ func (l *Listener) take(d reactor.Datagram, from source) *received {
 	return r
 }
 
-// release is called once for each reference.
+// release gives back a reference, and with the last one the datagram.
 func (r *received) release() {
 	if r.refs--; r.refs != 0 {
 		return
 	}
-	l, from := r.listener, r.source
+	l, from := r.listener, r.origin
 	r.Datagram.Release()
 	*r = received{}
 	l.received.Keep(r)
-	from.granted()
+	from.grantCredit()
 }
 
-// destination is the address that the datagram was sent to, and the control data that has a reply leave from there, or
-// from an address of the interface if that is of several machines. The control data is valid until the datagram is
-// released, and written to.
+// destination returns the address that the datagram was sent to, and the control data that has a reply leave from
+// there, or from an address of the interface if that is of several machines. The control data is valid until the
+// datagram is released, and written to.
 func (r *received) destination() (a netip.Addr, control []byte, several bool) {
 	for c := range reactor.ControlMessages(r.Control) {
 		switch {
@@ -72,7 +72,7 @@ func (r *received) destination() (a netip.Addr, control []byte, several bool) {
 	return netip.Addr{}, nil, false
 }
 
-// datagrams is how many datagrams b is.
+// datagrams returns how many datagrams b is.
 func datagrams(b []byte, segment int) int {
 	if len(b) <= segment {
 		return 1

@@ -31,7 +31,7 @@ type Session struct {
 	account  Account
 	settings *Settings
 	to       netip.AddrPort // the server
-	header   []byte         // in front of each datagram of the client; nil: nothing
+	header   []byte         // in front of each datagram of the client, if not nil
 	ends     int64          // when the lifetime has passed; 0: never
 
 	listener *Listener
@@ -40,8 +40,8 @@ type Session struct {
 	via      *socket // that replies are sent by
 	pktinfo  []byte  // the address that replies leave from; none: the kernel knows
 	links    intrusive.Links
-	queue    *queue // that links are on; nil: none
-	active   int64  // time of the last datagram
+	queue    *idleQueue // that links are on, if any
+	active   int64      // time of the last datagram
 
 	socket    reactor.Socket // connected to the server
 	recv      reactor.RecvMsgManyOp
@@ -58,7 +58,7 @@ type Session struct {
 	confirmed bool // the client has sent a datagram after an answer
 	bound     bool // it is in the table of the listener
 	receives  bool
-	single    bool // the kernel, or the way to the server, does not take several datagrams as one
+	oneByOne  bool // the kernel, or the way to the server, does not take several datagrams as one
 	segments  bool // the server's socket can
 }
 
@@ -74,13 +74,13 @@ func (s *Session) Init(a Account, settings *Settings, to netip.AddrPort, header 
 	s.account, s.settings, s.to, s.header, s.ends = a, settings, to, header, ends
 }
 
-// Client is the client's address.
+// Client returns the client's address.
 func (s *Session) Client() netip.AddrPort { return s.key.client }
 
-// Moved is how many datagrams and bytes have been taken from the client and from the server.
+// Moved returns how many datagrams and bytes have been taken from the client and from the server.
 func (s *Session) Moved() (datagrams, bytes [2]uint64) { return s.datagrams, s.bytes }
 
-// IdleSince is the time of the last datagram, on the clock of the loop less its [reactor.Loop.Stalled].
+// IdleSince returns the time of the last datagram, on the clock of the loop less its [reactor.Loop.Stalled].
 func (s *Session) IdleSince() int64 { return s.active }
 
 // Over reports whether the session has ended, or is ending.
@@ -117,24 +117,24 @@ func (s *Session) start() {
 	s.dial.op.Start()
 }
 
-// SetValue is called when the socket is connected.
+// SetValue begins to carry datagrams: the socket is connected.
 func (d *dial) SetValue(struct{}) {
 	if s := d.done(); s.state == connecting {
 		s.connected()
 	}
 }
 
-// SetError is called when there is no way to the server.
+// SetError ends the session: there is no way to the server.
 func (d *dial) SetError(err error) {
 	if s := d.done(); s.state == connecting {
 		s.fail(err)
 	}
 }
 
-// SetStopped is called when the session has ended, or when the loop is stopping.
+// SetStopped ends the session: it is closed, or the loop is stopping.
 func (d *dial) SetStopped() { d.done().End(WhyOwner) }
 
-// Env is empty.
+// Env returns an empty environment.
 func (d *dial) Env() sender.Env { return d }
 
 func (d *dial) done() *Session {
@@ -174,7 +174,7 @@ func (s *Session) receive() {
 // lifetimeOver reports whether the session has been there for as long as it may.
 func (s *Session) lifetimeOver() bool { return s.ends != 0 && s.listener.Loop.Now() >= s.ends }
 
-// allows is how many bytes of b, which are datagrams of the client, are the session's: all, unless it has a limit.
+// allows returns how many bytes of b, which are datagrams of the client, are the session's: all, unless it has a limit.
 func (s *Session) allows(b []byte, segment int) int {
 	if s.settings.Requests == 0 {
 		return len(b)
@@ -210,7 +210,7 @@ func (s *Session) answered() bool {
 // replies is a Session as the receiver of the server's datagrams.
 type replies Session
 
-// SetNext is called with each datagram of the server.
+// SetNext passes a datagram of the server to the client.
 func (r *replies) SetNext(d reactor.Datagram) {
 	s := (*Session)(r)
 	in := s.listener.take(d, s)
@@ -233,8 +233,8 @@ func (r *replies) SetNext(d reactor.Datagram) {
 	in.release()
 }
 
-// granted gives credit for a datagram of the server that was sent.
-func (s *Session) granted() {
+// grantCredit gives credit for a datagram of the server that was sent.
+func (s *Session) grantCredit() {
 	if s.receives {
 		s.recv.Grant(1)
 	}
@@ -243,19 +243,19 @@ func (s *Session) granted() {
 // SetValue cannot happen: datagrams have no end.
 func (r *replies) SetValue(struct{}) { r.receives = false }
 
-// SetError is called when the server refuses datagrams.
+// SetError ends the session: the server refuses datagrams.
 func (r *replies) SetError(err error) {
 	r.receives = false
 	(*Session)(r).fail(err)
 }
 
-// SetStopped is called when the session has ended, or when the loop is stopping.
+// SetStopped ends the session, or the loop is stopping.
 func (r *replies) SetStopped() {
 	r.receives = false
 	(*Session)(r).End(WhyOwner)
 }
 
-// Env is empty.
+// Env returns an empty environment.
 func (r *replies) Env() sender.Env { return sender.EmptyEnv{} }
 
 // fail ends the session because of an error of the server's socket.
@@ -266,7 +266,7 @@ func (s *Session) fail(err error) {
 	s.account.Refused(err)
 	why := WhyRefused
 	switch {
-	case lacking(err):
+	case isLocalShortage(err):
 		why = WhyLocal
 	case s.responses != 0:
 		why = WhyReset
@@ -274,8 +274,8 @@ func (s *Session) fail(err error) {
 	s.End(why)
 }
 
-// lacking reports whether err is the lack of something on this machine.
-func lacking(err error) bool {
+// isLocalShortage reports whether err is the lack of something on this machine.
+func isLocalShortage(err error) bool {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 		syscall.EADDRNOTAVAIL, syscall.EADDRINUSE} {
 		if errors.Is(err, errno) {
@@ -285,7 +285,7 @@ func lacking(err error) bool {
 	return false
 }
 
-// End ends the session. Its account is told when its socket is closed.
+// End ends the session. Its account learns of it when its socket is closed.
 func (s *Session) End(why Why) {
 	if s.Over() {
 		return
@@ -309,7 +309,7 @@ func (s *Session) leave(why Why) {
 	s.listener.idle.remove(s)
 }
 
-// finish is the last that happens to a session.
+// finish reports the end to the account. Nothing happens to the session after it.
 func (s *Session) finish() {
 	s.state = ended
 	s.account.Ended(s.why)
@@ -324,5 +324,5 @@ func (c *sessionClosed) SetError(error)    { c.SetValue(struct{}{}) }
 func (c *sessionClosed) SetStopped()       { c.SetValue(struct{}{}) }
 func (c *sessionClosed) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// SizeofSession is what a session takes, for those who estimate memory.
+// SizeofSession is the size of a session, for those who estimate memory.
 const SizeofSession = unsafe.Sizeof(Session{})

@@ -14,16 +14,16 @@ import (
 type socket struct {
 	sender.EmptyEnv
 	reactor.Socket
-	listener *Listener
-	fd       int
-	recv     reactor.RecvMsgManyOp
-	receives bool
-	again    reactor.Timer // receives again after that has failed, or finds that it works
-	fails    bool          // receiving has failed, and is not known to work again
-	stop     stop.Source
-	closing  reactor.CloseOp
-	many     bool // it has several addresses: control data says which one a datagram came to
-	segments bool // the kernel makes one of several datagrams, and several of one
+	listener  *Listener
+	fd        int
+	recv      reactor.RecvMsgManyOp
+	receives  bool
+	timer     reactor.Timer // receives again after that has failed, or finds that it works
+	failing   bool          // receiving has failed, and is not known to work again
+	stop      stop.Source
+	closing   reactor.CloseOp
+	wildcard  bool // it has several addresses: control data says which one a datagram came to
+	coalesces bool // the kernel makes one of several datagrams, and several of one
 }
 
 // socketCredit is how many datagrams of a socket may wait to be sent.
@@ -35,7 +35,7 @@ var controlRoom = unix.CmsgSpace(unix.SizeofInet6Pktinfo) + unix.CmsgSpace(4)
 // Add gives the listener a socket, which is bound.
 func (l *Listener) Add(fd int) { l.sockets = append(l.sockets, &socket{listener: l, fd: fd}) }
 
-// FDs are the descriptors of the listener's sockets.
+// FDs returns the descriptors of the listener's sockets.
 func (l *Listener) FDs() (fds []int) {
 	for _, s := range l.sockets {
 		fds = append(fds, s.fd)
@@ -55,11 +55,11 @@ func (l *Listener) Discard() {
 func (s *socket) start() {
 	l := s.listener
 	s.Init(l.Loop, s.fd)
-	s.again.Init(s)
+	s.timer.Init(s)
 	if a := l.Address.Addr(); !a.IsValid() || a.IsUnspecified() {
-		s.many = s.SetPacketInfo(true) == nil
+		s.wildcard = s.SetPacketInfo(true) == nil
 	}
-	s.segments = coalesce(&s.Socket)
+	s.coalesces = coalesce(&s.Socket)
 	s.receive()
 }
 
@@ -74,14 +74,14 @@ func (s *socket) receive() {
 	s.recv.Start()
 }
 
-// SetNext is called with each datagram.
+// SetNext passes a datagram to the session of its client.
 func (s *socket) SetNext(d reactor.Datagram) {
 	l := s.listener
 	in := l.take(d, s)
 	k := key{client: d.From.AddrPort()}
 	local := l.Address
 	var pktinfo []byte
-	if s.many {
+	if s.wildcard {
 		a, info, several := in.destination()
 		if several && !l.Broadcasts {
 			in.release() // the socket of another loop has it, too
@@ -113,8 +113,8 @@ func (s *socket) SetNext(d reactor.Datagram) {
 	in.release()
 }
 
-// granted gives credit for a datagram that was sent.
-func (s *socket) granted() {
+// grantCredit gives credit for a datagram that was sent.
+func (s *socket) grantCredit() {
 	if s.receives {
 		s.recv.Grant(1)
 	}
@@ -123,18 +123,18 @@ func (s *socket) granted() {
 // SetValue cannot happen: datagrams have no end.
 func (s *socket) SetValue(struct{}) { s.receives = false }
 
-// SetError is called when the socket cannot receive any more. It receives again after a back-off.
+// SetError receives again after a back-off.
 func (s *socket) SetError(err error) {
 	l := s.listener
 	s.receives = false
 	if !l.receives {
 		return
 	}
-	if !s.fails {
-		s.fails = true
+	if !s.failing {
+		s.failing = true
 		l.Owner.Failed(err)
 	}
-	l.Loop.SetTimer(&s.again, l.Loop.Now()+int64(reactor.AcceptBackoff))
+	l.Loop.SetTimer(&s.timer, l.Loop.Now()+int64(reactor.AcceptBackoff))
 }
 
 // OnTimer receives again, and finds that it works if it has not failed a back-off later.
@@ -144,24 +144,24 @@ func (s *socket) OnTimer(int64) {
 		return
 	}
 	s.receive()
-	s.listener.Loop.SetTimer(&s.again, s.listener.Loop.Now()+int64(reactor.AcceptBackoff))
+	s.listener.Loop.SetTimer(&s.timer, s.listener.Loop.Now()+int64(reactor.AcceptBackoff))
 }
 
 func (s *socket) recovered() {
-	if s.fails {
-		s.fails = false
+	if s.failing {
+		s.failing = false
 		s.listener.Owner.Recovered()
 	}
 }
 
 // stopReceiving ends receiving, now or when it is tried again.
 func (s *socket) stopReceiving() {
-	s.listener.Loop.StopTimer(&s.again)
+	s.listener.Loop.StopTimer(&s.timer)
 	s.recovered()
 	s.stop.RequestStop()
 }
 
-// SetStopped is called when the listener has stopped receiving, or when the loop is stopping.
+// SetStopped closes the listener if it is done, or if the loop is stopping.
 func (s *socket) SetStopped() {
 	s.receives = false
 	if s.listener.receives {
@@ -172,14 +172,14 @@ func (s *socket) SetStopped() {
 	s.listener.closeIfDone()
 }
 
-// StopToken is that of the receiving.
+// StopToken returns what ends the receiving.
 func (s *socket) StopToken() stop.Token { return s.stop.Token() }
 
-// Env has the stop token.
+// Env returns the socket, which has the stop token.
 func (s *socket) Env() sender.Env { return s }
 
 func (s *socket) close() {
-	s.listener.Loop.StopTimer(&s.again)
+	s.listener.Loop.StopTimer(&s.timer)
 	s.recovered()
 	s.Close().Connect(&s.closing, (*socketClosed)(s))
 	s.closing.Start()
