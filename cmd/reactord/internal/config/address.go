@@ -225,6 +225,14 @@ func (a Address) HostPort() string {
 	return net.JoinHostPort(a.Host, ports)
 }
 
+// ServerName returns the default name of a server at a: its HOST:PORT, or the address of its unix socket.
+func (a Address) ServerName() string {
+	if a.Path != "" {
+		return a.String()
+	}
+	return a.HostPort()
+}
+
 // Ports expands a range into one address for each port. A single address yields itself.
 func (a Address) Ports() []Address {
 	if a.Last == 0 {

@@ -78,11 +78,12 @@ type SendProxy struct {
 
 // Server is a server of a backend. In the file, it is a mapping or just its address.
 type Server struct {
-	// Address is where the server listens. A host name is resolved when the file is read. Names that resolve to one
+	// Address is where the server listens: HOST:PORT, or "unix:///PATH" or "unix://@NAME" (an abstract socket), which
+	// takes connections only. A host name is resolved when the file is read. Names that resolve to one
 	// address are one server, with the settings of the entry with the lowest priority, or of the first one; the
 	// weights are not added.
 	Address Address
-	// Name identifies the server in logs and metrics. Default: the HOST:PORT of its address.
+	// Name identifies the server in logs and metrics. Default: the HOST:PORT of its address, or its unix socket.
 	Name string
 	// Weight is the share of connections relative to the other servers, from 0 (none) to 1000. Default: 1.
 	Weight int

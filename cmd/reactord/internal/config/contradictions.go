@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -150,6 +151,7 @@ func (v *validator) backends(at *step, c *Config) {
 				formatDuration(e.MaxTime), formatDuration(e.Time)).Other = at.of("ejection").of("time").String()
 		}
 		v.sources(at.of("source_addresses"), b.SourceAddresses)
+		v.unixServers(at, b)
 	}
 }
 
@@ -177,6 +179,10 @@ func (v *validator) plain(at *step, b *Backend) {
 }
 
 func (v *validator) serverAddress(at *step, a Address, addresses seen) {
+	if a.Path != "" {
+		v.unique(at, a.String(), addresses)
+		return
+	}
 	if !v.onePort(at, a, scheme+"HOST:PORT") {
 		return
 	}
@@ -187,6 +193,30 @@ func (v *validator) serverAddress(at *step, a Address, addresses seen) {
 		v.add(at, "%s is not the address of one machine: write the address of the server", a.Host)
 	}
 	v.unique(at, a.String(), addresses)
+}
+
+// unixServers finds settings of a backend that servers on unix sockets cannot have.
+func (v *validator) unixServers(at *step, b *Backend) {
+	i := slices.IndexFunc(b.Servers, func(s Server) bool { return s.Address.Path != "" })
+	if i < 0 {
+		return
+	}
+	server := quote(b.Servers[i].Address.String())
+	for _, s := range []struct {
+		at  *step
+		set bool
+	}{
+		{at.of("source_addresses"), len(b.SourceAddresses) > 0}, {at.of("check").of("port"), b.Check.Port != 0},
+		{at.of("agent").of("port"), b.Agent.Port != 0},
+	} {
+		if s.set {
+			v.add(s.at, "%s does not fit the server %s: a unix socket has no IP address and no port", s.at.name(), server)
+		}
+	}
+	if t := &b.TLS; t.Enabled && t.ServerName == "" && !t.Insecure {
+		v.add(at.of("tls").of("server_name"), "server_name is required for the server %s: a unix socket has no host name",
+			server)
+	}
 }
 
 // onePort reports whether an address is one HOST:PORT, and adds a problem otherwise: other forms are for listeners

@@ -71,7 +71,8 @@ func TestRules(t *testing.T) {
 		{"listener", "socket: {mode: 0600}", "mode does not fit the address"},
 		{"listener", "socket: {ipv6_only: true}",
 			"ipv6_only applies only to the address [::], which accepts IPv4 clients, too: remove it"},
-		{"server", "address: 'unix:///a'", `only a listener may be a unix socket: write tcp://HOST:PORT`},
+		{"server", "address: 'unix://a'", "the path is not absolute"},
+		{"server", "name: 'unix://a'", `name "unix://a": use letters`},
 		{"server", "address: 'a:1-2'", `only a listener may have a range of ports: write tcp://HOST:PORT`},
 		{"server", "address: 'udp://a:1'", `address "udp://a:1" cannot serve the connections of listener "l": write a:1 ` +
 			`without a scheme`},

@@ -60,8 +60,13 @@ func isHeader(s string) string {
 	return ""
 }
 
-// isServerName also allows HOST:PORT, the default name of a server.
+// isServerName also allows the default names of servers: HOST:PORT, and the address of a unix socket.
 func isServerName(s string) string {
+	if path, ok := strings.CutPrefix(s, schemeUnix); ok {
+		if _, err := parseUnix(path); err == nil {
+			return ""
+		}
+	}
 	switch {
 	case len(s) > 2*maxName:
 		return fmt.Sprintf("is longer than %d characters", 2*maxName)

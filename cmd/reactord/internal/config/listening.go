@@ -156,6 +156,12 @@ func (v *validator) forDatagrams(at *step, b *Backend, l *Listener) {
 		v.value(at.of("proxy_protocol").of("version"),
 			"v1 has no header for the datagrams of listener %s: write v2", quote(l.Name))
 	}
+	for i, s := range b.Servers {
+		if s.Address.Path != "" {
+			v.value(at.of("servers").nth(i).of("address"), "%s cannot serve the datagrams of listener %s: write HOST:PORT",
+				quote(s.Address.String()), quote(l.Name))
+		}
+	}
 }
 
 // forConnections finds UDP servers of a backend with a TCP listener.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // inForce returns the configuration in force as a file: with the servers of the plan, discovered ones too, and the
@@ -23,7 +24,7 @@ func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Overr
 		c.Backends[i].Servers = make([]config.Server, len(b.Servers))
 		for j, s := range b.Servers {
 			c.Backends[i].Servers[j] = config.Server{
-				Address: config.Address{Host: s.Address.IP().String(), Port: s.Address.Port()},
+				Address: setting(s.Address),
 				Name:    s.Name, Weight: s.Weight, Priority: s.Priority, Backup: s.Backup, Locality: s.Locality,
 				MaxConnections: s.MaxConnections, Plain: s.Plain, State: s.State.String(),
 			}
@@ -63,4 +64,12 @@ func cutLast(s, separator string) (before, after string, found bool) {
 		return s[:i], s[i+len(separator):], true
 	}
 	return s, "", false
+}
+
+// setting returns the address of a server as a setting.
+func setting(a serveraddr.Addr) config.Address {
+	if a.IsUnix() {
+		return config.Address{Path: a.Path()}
+	}
+	return config.Address{Host: a.IP().String(), Port: a.Port()}
 }

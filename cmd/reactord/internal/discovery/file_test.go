@@ -185,6 +185,15 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+// TestUnixTargets checks that a target may be a unix socket.
+func TestUnixTargets(t *testing.T) {
+	servers, err := parseText(`[{"targets": ["unix:///run/app.sock", "unix://@app"]}]`, parseJSON)
+	if err != nil || len(servers) != 2 || servers[0].Address != serveraddr.Unix("/run/app.sock") ||
+		servers[0].Name != "unix:///run/app.sock" || servers[1].Address != serveraddr.Unix("@app") {
+		t.Errorf("%+v, %v", servers, err)
+	}
+}
+
 // What is wrong is named with its place.
 func TestWrongGroups(t *testing.T) {
 	for _, test := range []struct{ text, want string }{

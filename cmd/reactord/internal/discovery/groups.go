@@ -182,25 +182,31 @@ func (g *groups) target(ctx context.Context, s plan.Server, v *value) (plan.Serv
 		return s, v.wrong("target %s: more than %d bytes", v.quoted(), maxTarget)
 	}
 	a, err := config.ParseAddress(v.text)
-	if err == nil && a.Port == 0 {
+	if err == nil && a.Path == "" && a.Port == 0 {
 		err = fmt.Errorf("port 0 is not allowed")
 	}
 	if err != nil {
 		return s, v.wrong("target %s: %v", v.quoted(), err)
 	}
-	ip, err := g.address(ctx, a.Host)
-	if err != nil {
+	if s.Address, err = g.address(ctx, a); err != nil {
 		return s, &contentError{line: v.line, column: v.column, text: fmt.Sprintf("target %s: %v", v.quoted(), err), err: err}
 	}
-	s.Address = serveraddr.IP(netip.AddrPortFrom(ip, a.Port))
 	if s.Name == "" {
-		s.Name = a.HostPort()
+		s.Name = a.ServerName()
 	}
 	s.Origin = g.origin(v)
 	return s, nil
 }
 
-func (g *groups) address(ctx context.Context, host string) (netip.Addr, error) {
+func (g *groups) address(ctx context.Context, a config.Address) (serveraddr.Addr, error) {
+	if a.Path != "" {
+		return serveraddr.Unix(a.Path), nil
+	}
+	ip, err := g.ip(ctx, a.Host)
+	return serveraddr.IP(netip.AddrPortFrom(ip, a.Port)), err
+}
+
+func (g *groups) ip(ctx context.Context, host string) (netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap(), nil
 	}

@@ -48,6 +48,51 @@ func (l *looping) checkWith(to netip.AddrPort, c config.Check, keys *certs.Clien
 	return err
 }
 
+// TestUnixCheck checks servers on unix sockets: one that answers, one that is not there, and one with a full backlog.
+func TestUnixCheck(t *testing.T) {
+	onRings(t, func(t *testing.T, l *looping) {
+		at := fmt.Sprintf("@reactord-check-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-"))
+		check := func(c config.Check) error {
+			c.Timeout = patience
+			return l.do(func(t *task.T) error { return Check(t, serveraddr.Unix(at), &c, nil) })
+		}
+		if err := check(config.Check{}); !errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, ErrInconclusive) {
+			t.Errorf("without a server: %v", err)
+		}
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: at}), unix.Listen(fd, 0))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		if err := check(config.Check{Port: 1}); err != nil { // a unix socket has no port
+			t.Errorf("a server that listens: %v", err)
+		}
+		if err := check(config.Check{}); !errors.Is(err, serveraddr.ErrBacklogFull) || errors.Is(err, ErrInconclusive) {
+			t.Errorf("a full backlog: %v", err)
+		}
+		go func() {
+			for range 2 { // the check before is in the backlog
+				c, _, err := unix.Accept(fd)
+				if err != nil {
+					return
+				}
+				_, _ = unix.Write(c, []byte("hello"))
+				unix.Close(c)
+			}
+		}()
+		waitUntil := time.Now().Add(patience)
+		for err = errors.New(""); err != nil && time.Now().Before(waitUntil); time.Sleep(time.Millisecond) {
+			err = check(config.Check{Expect: "hello"})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestConnect(t *testing.T) {
 	onRings(t, func(t *testing.T, l *looping) {
 		to := server(t, silent)

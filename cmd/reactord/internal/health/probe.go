@@ -74,11 +74,11 @@ func run(t *task.T, to serveraddr.Addr, timeout time.Duration, ask func(p *probe
 }
 
 func (p *probe) connect(to serveraddr.Addr, ask func(p *probe, c *netconn.Conn) error) error {
-	family := unix.AF_INET6
-	if to.IP().Is4() {
-		family = unix.AF_INET
+	address, err := to.Socket()
+	if err != nil {
+		return err
 	}
-	if err := p.socket.Open(p.loop, family, unix.SOCK_STREAM, 0); err != nil {
+	if err := p.socket.Open(p.loop, address.Family(), unix.SOCK_STREAM, 0); err != nil {
 		return err
 	}
 	defer task.Unstoppable(p.t, func() {
@@ -88,9 +88,11 @@ func (p *probe) connect(to serveraddr.Addr, ask func(p *probe, c *netconn.Conn) 
 		// Not the Close of the Conn, which would wait until TLS has flushed its queue.
 		_, _ = task.Await(p.t, p.socket.Close())
 	})
-	_ = p.socket.SetNoDelay(true)
-	if _, err := task.Await(p.t, p.socket.Dial(to.AddrPort())); err != nil {
-		return err
+	if !to.IsUnix() {
+		_ = p.socket.SetNoDelay(true)
+	}
+	if _, err := task.Await(p.t, p.socket.DialTo(address)); err != nil {
+		return to.ConnectError(err)
 	}
 	return ask(p, netconn.New(p.t, &p.socket))
 }

@@ -54,7 +54,7 @@ func warnOfSharedAddresses(f *plan.File, warn func(string)) {
 	for _, b := range f.Config.Backends {
 		known := map[serveraddr.Addr]string{}
 		for _, s := range b.Servers {
-			at, name := f.ServerAddress(s.Address), s.Address.HostPort()
+			at, name := f.ServerAddress(s.Address), s.Address.ServerName()
 			if first, twice := known[at]; !twice {
 				known[at] = name
 			} else if first != name {
@@ -95,7 +95,9 @@ func listening(cfg *config.Config) (all []setting) {
 func servers(cfg *config.Config) (all []setting) {
 	for i, b := range cfg.Backends {
 		for j, s := range b.Servers {
-			all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s.Address})
+			if s.Address.Host != "" {
+				all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s.Address})
+			}
 		}
 	}
 	return all

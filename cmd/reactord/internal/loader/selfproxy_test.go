@@ -31,6 +31,20 @@ func TestSelfProxyingByAnotherKind(t *testing.T) {
 	}
 }
 
+// TestSelfProxyingByUnixSocket checks that a listener on a unix socket does not lead back to itself.
+func TestSelfProxyingByUnixSocket(t *testing.T) {
+	for server, want := range map[string]bool{"/a": true, "/b": false, "@a": false} {
+		cfg, source, err := config.Parse("f", []byte("listeners: [{name: l, address: 'unix:///a', backend: b}]\n"+
+			"backends: [{name: b, servers: ['unix://"+server+"']}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = Check(t.Context(), cfg, source.Errors, noWarning); (err != nil) != want {
+			t.Errorf("%s: %v", server, err)
+		}
+	}
+}
+
 // A cycle of listeners is refused, a chain is not.
 func TestSelfProxyingThroughAnotherListener(t *testing.T) {
 	const text = `listeners:

@@ -43,7 +43,12 @@ func (f *File) Address(a config.Address) netip.AddrPort {
 }
 
 // ServerAddress returns the address of a server's setting.
-func (f *File) ServerAddress(a config.Address) serveraddr.Addr { return serveraddr.IP(f.Address(a)) }
+func (f *File) ServerAddress(a config.Address) serveraddr.Addr {
+	if a.Path != "" {
+		return serveraddr.Unix(a.Path)
+	}
+	return serveraddr.IP(f.Address(a))
+}
 
 // Explain makes an error of problems of Config: see Errors.
 func (f *File) Explain(problems []config.Problem) error {

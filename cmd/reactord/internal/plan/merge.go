@@ -249,7 +249,8 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 			b.value(path+".state", "", "state", "%v", err)
 		}
 		s := Server{
-			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.ServerAddress(c.Address), Host: hostName(c.Address.Host),
+			Name: cmp.Or(c.Name, c.Address.ServerName()), Address: b.file.ServerAddress(c.Address),
+			Host:   hostName(c.Address.Host),
 			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
 			MaxConnections: c.MaxConnections, Plain: c.Plain, State: state, Origin: b.file.place(path),
 		}
@@ -318,11 +319,11 @@ func (b *backendMerger) discovered(servers []Server) {
 func (s *Server) fault() string {
 	ip := s.Address.IP()
 	switch {
-	case !ip.IsValid():
+	case !s.Address.IsValid():
 		return "a server without an address"
 	case ip.IsUnspecified() || ip.IsMulticast():
 		return fmt.Sprintf("%s is not the address of one machine", ip)
-	case s.Address.Port() == 0:
+	case s.Address.Port() == 0 && !s.Address.IsUnix():
 		return fmt.Sprintf("%s: port 0 cannot be connected to", ip)
 	case len(s.Name) > maxName:
 		return fmt.Sprintf("%s: a name of more than %d bytes", s.Address, maxName)

@@ -29,8 +29,8 @@ func (m *merger) ownServers() {
 		}
 		for j := range b.Servers {
 			s := &b.Servers[j]
-			for _, a := range own[s.Address.Port()] {
-				if local.reaches(s.Address.IP(), a.At.Addr(), false) {
+			for _, a := range own[socketNameOf(s.Address)] {
+				if s.Address.IsUnix() || local.reaches(s.Address.IP(), a.At.Addr(), false) {
 					m.refuseOwn(b.Name(), s, &a)
 					break
 				}
@@ -55,9 +55,9 @@ type ownAddress struct {
 	path string
 }
 
-// own returns the addresses of the process itself by port. net.Listen listens on both families for 0.0.0.0, too.
-func (m *merger) own() map[uint16][]ownAddress {
-	all := map[uint16][]ownAddress{}
+// own returns the addresses of the process itself. net.Listen listens on both families for 0.0.0.0, too.
+func (m *merger) own() map[socketName][]ownAddress {
+	all := map[socketName][]ownAddress{}
 	add := func(name, path string, at netip.AddrPort) {
 		ip := at.Addr().Unmap()
 		if ip.IsUnspecified() {
@@ -65,7 +65,8 @@ func (m *merger) own() map[uint16][]ownAddress {
 		}
 		if at.Port() != 0 && ip.IsValid() {
 			one := ownAddress{OwnAddress{name, netip.AddrPortFrom(ip, at.Port())}, path}
-			all[at.Port()] = append(all[at.Port()], one)
+			key := socketName{port: at.Port()}
+			all[key] = append(all[key], one)
 		}
 	}
 	c := m.file.Config
@@ -80,6 +81,9 @@ func (m *merger) own() map[uint16][]ownAddress {
 			}
 			add("the admin API", "admin.address", netip.AddrPortFrom(ip, at.Port))
 		}
+	}
+	if path, ok := strings.CutPrefix(c.Admin.Address, "unix://"); ok {
+		all[socketName{path: path}] = []ownAddress{{OwnAddress{Name: "the admin API"}, "admin.address"}}
 	}
 	for _, a := range m.file.Own {
 		add(a.Name, "", a.At)

@@ -45,6 +45,7 @@ func TestOwnAddressesAreNoServers(t *testing.T) {
 		"127.0.0.1:94":          "",
 		"192.0.2.1:91":          "",
 		"192.0.2.1:92":          "",
+		"unix:///run/app.sock":  "",
 	} {
 		check := func(kind string, err error) {
 			t.Helper()
@@ -66,6 +67,18 @@ func TestOwnAddressesAreNoServers(t *testing.T) {
 		if items, rest := ControlErrors(err); err != nil && (len(items) != 1 || rest != nil || items[0].Backend == "") {
 			t.Errorf("%s: the fault is not that of a backend: %v", at, err)
 		}
+	}
+}
+
+// TestOwnSocketIsNoServer checks that the socket of the admin API is refused as a server.
+func TestOwnSocketIsNoServer(t *testing.T) {
+	parts := ownParts(t, "'unix:///run/admin.sock'")
+	if _, err := Merge(parts); err != nil {
+		t.Error(err)
+	}
+	parts.File.Config.Admin.Address, parts.made = "unix:///run/admin.sock", nil
+	if _, err := Merge(parts); err == nil || !strings.Contains(err.Error(), "is the admin API of this process") {
+		t.Error(err)
 	}
 }
 

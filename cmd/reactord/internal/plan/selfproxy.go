@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // selfProxying finds listeners whose connections come back to them: a server of their backend is the listener itself,
@@ -28,6 +29,15 @@ func (m *merger) selfProxying() {
 	}
 }
 
+// socketName is what a server has in common with the socket that it leads to, if that is one of this process: the port,
+// or the name of a unix socket.
+type socketName struct {
+	port uint16
+	path string
+}
+
+func socketNameOf(a serveraddr.Addr) socketName { return socketName{a.Port(), a.Path()} }
+
 // hop is a server that is a listener of this plan.
 type hop struct {
 	backend  string
@@ -37,12 +47,13 @@ type hop struct {
 
 // hops is the hops of each backend that has any, except of those that are left out. except may be nil.
 func (m *merger) hops(except func(backend string) bool) map[string][]hop {
-	ports := map[uint16][]int{}
+	listening := map[socketName][]int{}
 	for i := range m.plan.Listeners {
 		l := &m.plan.Listeners[i]
 		iface := l.Socket.Interface
-		if l.Bind.Port() != 0 && (iface == "" || iface == "lo") { // others are not reached from this machine
-			ports[l.Bind.Port()] = append(ports[l.Bind.Port()], i)
+		name := socketName{l.Bind.Port(), l.Path}
+		if name != (socketName{}) && (iface == "" || iface == "lo") { // others are not reached from this machine
+			listening[name] = append(listening[name], i)
 		}
 	}
 	hops := map[string][]hop{}
@@ -54,9 +65,9 @@ func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 		}
 		for j := range b.Servers {
 			s := &b.Servers[j]
-			for _, l := range ports[s.Address.Port()] {
+			for _, l := range listening[socketNameOf(s.Address)] {
 				to := &m.plan.Listeners[l]
-				if local.reaches(s.Address.IP(), to.Bind.Addr(), to.Socket.IPv6Only) {
+				if s.Address.IsUnix() || local.reaches(s.Address.IP(), to.Bind.Addr(), to.Socket.IPv6Only) {
 					hops[b.Name()] = append(hops[b.Name()], hop{b.Name(), s, l})
 				}
 			}

@@ -105,7 +105,8 @@ func (c *conn) keepAlive() {
 	}
 }
 
-// keepAliveOf returns the keep-alive with a side: the backend's, unless the listener says otherwise for clients.
+// keepAliveOf returns the keep-alive with a side: the backend's, unless the listener says otherwise for clients. A
+// server on a unix socket has none.
 func (c *conn) keepAliveOf(side int) config.KeepAlive {
 	if side == client {
 		switch k := &c.listener.shared.settings.Load().Socket.KeepAlive; k.Mode {
@@ -114,6 +115,8 @@ func (c *conn) keepAliveOf(side int) config.KeepAlive {
 		case "none":
 			return config.KeepAlive{}
 		}
+	} else if c.serverAddr().IsUnix() {
+		return config.KeepAlive{}
 	}
 	return c.config.KeepAlive
 }

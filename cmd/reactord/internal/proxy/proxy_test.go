@@ -57,8 +57,11 @@ func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 func setupOf(b Backend, servers ...net.Listener) fixture {
 	b.Name = "b"
 	for _, s := range servers {
-		addr := s.Addr().String()
-		b.Servers = append(b.Servers, Server{Name: addr, Address: netip.MustParseAddrPort(addr)})
+		server := Server{Name: s.Addr().String()}
+		if server.Path = server.Name; s.Addr().Network() != "unix" {
+			server.Path, server.Address = "", netip.MustParseAddrPort(server.Name)
+		}
+		b.Servers = append(b.Servers, server)
 	}
 	return fixture{
 		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "b"}},

@@ -127,13 +127,15 @@ func (d *dial) openSocket() error {
 	c := d.conn
 	socket, to := &c.sockets[server], c.server.Address
 	d.began = c.loop().Now()
-	if err := openTo(c.loop(), socket, to.IP()); err != nil {
+	if err := openTo(c.loop(), socket, to); err != nil {
 		return err
 	}
 	d.opened = true
-	_ = socket.SetNoDelay(true)
-	c.setTimeouts(socket)
-	if d.localAddr = c.backend.localAddrs[familyOf(to.IP())].next(c.loop().Now()); d.localAddr != nil {
+	if !to.IsUnix() {
+		_ = socket.SetNoDelay(true)
+		c.setTimeouts(socket)
+	}
+	if d.localAddr = c.backend.localAddrsTo(to).next(c.loop().Now()); d.localAddr != nil {
 		return d.localAddr.bind(socket)
 	}
 	return nil
@@ -203,7 +205,8 @@ func (c *conn) forgetDial() {
 // Start begins an attempt.
 func (d *dial) Start() {
 	c := d.conn
-	c.sockets[server].Dial(c.server.Address.AddrPort()).Connect(&d.connect, d)
+	address, _ := c.server.Address.Socket() // openTo has found no fault
+	c.sockets[server].DialTo(address).Connect(&d.connect, d)
 	d.connect.Start()
 }
 
@@ -221,9 +224,9 @@ func (d *dial) SetValue(struct{}) {
 func (d *dial) SetError(err error) {
 	switch {
 	case d.awaiter != nil:
-		d.awaiter.SetError(err)
+		d.awaiter.SetError(d.conn.serverAddr().ConnectError(err))
 	case d.task == nil && d.conn.phase == phaseConnecting:
-		d.failed(err)
+		d.failed(d.conn.serverAddr().ConnectError(err))
 		d.proceed()
 	}
 }
@@ -326,7 +329,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 	d.err, d.connectedAt, d.handshaking = nil, 0, false
 	now := c.loop().Now()
 	if noPort(err) {
-		from := &c.backend.localAddrs[familyOf(c.server.Address.IP())]
+		from := c.backend.localAddrsTo(c.server.Address)
 		if d.noPort++; d.noPort < len(from.list) && from.available(now) {
 			c.log.retried()
 			return nil

@@ -28,6 +28,7 @@ type greeting struct {
 	deadline int64  // when STARTTLS takes too long
 	bytes    []byte // the header, and the early bytes
 	tlvs     proxyproto.TLVs
+	path     []byte // of the listener's unix socket, for the header
 }
 
 // connected greets the server that the first attempt has connected.
@@ -129,11 +130,24 @@ func (d *dial) firstBytes() []byte {
 		if version == 2 {
 			g.tlvs = c.appendTLVs(g.tlvs[:0])
 			h.TLVs = g.tlvs
+			if path := c.listener.shared.path; path != "" && !h.Source.IsValid() {
+				g.path = appendUnixName(g.path[:0], path)
+				h.Unix, h.UnixDestination = true, g.path
+			}
 		}
 		g.bytes = proxyproto.Append(g.bytes, &h)
 	}
 	g.bytes = append(g.bytes, early...)
 	return g.bytes
+}
+
+// appendUnixName appends the name of a unix socket as the kernel has it.
+func appendUnixName(dst []byte, path string) []byte {
+	dst = append(dst, path...)
+	if path[0] == '@' {
+		dst[len(dst)-len(path)] = 0
+	}
+	return dst
 }
 
 // ensureGreeting returns the greeting and takes it from the pool on first use.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor"
 	"golang.org/x/sys/unix"
 )
@@ -80,11 +81,22 @@ func (s *localAddr) bind(socket *reactor.Socket) error {
 	return socket.Bind(s.address)
 }
 
-// openTo opens a socket of the family of a server's address.
-func openTo(l *reactor.Loop, s *reactor.Socket, to netip.Addr) error {
-	family := unix.AF_INET6
-	if to.Is4() {
-		family = unix.AF_INET
+// noLocalAddrs are the local addresses for connections to unix sockets.
+var noLocalAddrs localAddrs
+
+// localAddrsTo returns the local addresses for connections to a server.
+func (l *backend) localAddrsTo(server serveraddr.Addr) *localAddrs {
+	if server.IsUnix() {
+		return &noLocalAddrs
 	}
-	return s.Open(l, family, unix.SOCK_STREAM, 0)
+	return &l.localAddrs[familyOf(server.IP())]
+}
+
+// openTo opens a socket of the family of a server's address.
+func openTo(l *reactor.Loop, s *reactor.Socket, to serveraddr.Addr) error {
+	address, err := to.Socket()
+	if err != nil {
+		return err
+	}
+	return s.Open(l, address.Family(), unix.SOCK_STREAM, 0)
 }

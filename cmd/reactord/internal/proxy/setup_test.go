@@ -53,7 +53,15 @@ type Backend struct {
 type Server struct {
 	Name     string
 	Address  netip.AddrPort
+	Path     string // of a unix socket, instead of Address
 	Priority int
+}
+
+func (s Server) addr() serveraddr.Addr {
+	if s.Path != "" {
+		return serveraddr.Unix(s.Path)
+	}
+	return serveraddr.IP(s.Address)
 }
 
 // plan is the plan of the fixture.
@@ -115,7 +123,7 @@ func (b Backend) plan() plan.Backend {
 	}
 	for _, server := range b.Servers {
 		out.Servers = append(out.Servers, plan.Server{
-			Name: server.Name, Address: serveraddr.IP(server.Address), Weight: 1, Priority: server.Priority,
+			Name: server.Name, Address: server.addr(), Weight: 1, Priority: server.Priority,
 			MaxConnections: b.MaxConnections,
 		})
 	}

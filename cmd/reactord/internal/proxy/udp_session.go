@@ -106,7 +106,7 @@ func (x *session) header() []byte {
 
 // Bind gives the server's socket a local address, if the backend has some.
 func (x *session) Bind(s *reactor.Socket) error {
-	if x.localAddr = x.backend.localAddrs[familyOf(x.server.Address.IP())].next(x.loop().Now()); x.localAddr != nil {
+	if x.localAddr = x.backend.localAddrsTo(x.server.Address).next(x.loop().Now()); x.localAddr != nil {
 		return x.localAddr.bind(s)
 	}
 	return nil

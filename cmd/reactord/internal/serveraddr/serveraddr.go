@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+
+	"github.com/reactord/reactord/reactor"
 )
 
 // Addr is the address of a server: an IP address with a port, or a unix socket. It is comparable, and cheap to copy.
@@ -90,6 +92,14 @@ func (a Addr) withAddrPort(at netip.AddrPort) Addr {
 		return a
 	}
 	return IP(at)
+}
+
+// Socket returns a in the kernel's form, to open a socket of its family and to connect it.
+func (a Addr) Socket() (reactor.Address, error) {
+	if a.IsUnix() {
+		return reactor.UnixAddress(a.Path())
+	}
+	return reactor.IPAddress(a.at)
 }
 
 // Compare orders addresses: first those of IP as [netip.AddrPort.Compare] does, then unix sockets by name.

@@ -88,15 +88,23 @@ func (s *Server) check(due bool) {
 		if want.agent.Port == 0 {
 			s.reportAgent(Up, "", 100)
 		}
-		c.monitor.Configure(&want.check, want.keys, &want.agent)
+		c.monitor.Configure(&want.check, want.keys, s.agent(want))
 	}
+}
+
+// agent returns the settings of the server's agent; nil for a unix socket, where no agent can be.
+func (s *Server) agent(as *checks) *config.Agent {
+	if s.Address.IsUnix() {
+		return nil
+	}
+	return &as.agent
 }
 
 // monitor starts checks of the server.
 func (s *Server) monitor(as *checks) {
 	d := s.Backend.directory
 	cfg := health.Config{
-		Loop: d.Loop, Address: s.Address, Check: &as.check, Keys: as.keys, Agent: &as.agent,
+		Loop: d.Loop, Address: s.Address, Check: &as.check, Keys: as.keys, Agent: s.agent(as),
 		Observer: (*observer)(s), OnCheck: s.checked, Seed: d.seed(s),
 	}
 	cfg.State, s.checking.inherited = s.checking.inherited, health.Falling

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 // reason classifies a failed connect for counters.
@@ -16,6 +18,7 @@ const (
 	reasonUnreachable
 	reasonReset
 	reasonAddrNotAvail // no free port on this machine
+	reasonBacklogFull  // no room in the backlog of the server's unix socket
 	reasonLocalLimit   // out of descriptors or memory on this machine, or not permitted
 	reasonClient       // refused because of what the server received about the client
 	reasonOther
@@ -23,11 +26,12 @@ const (
 )
 
 var reasons = [reasonCount]string{
-	"refused", "timeout", "unreachable", "reset", "addrnotavail", "local_limit", "client", "other",
+	"refused", "timeout", "unreachable", "reset", "addrnotavail", "backlog_full", "local_limit", "client", "other",
 }
 
 var reasonOfErrno = map[syscall.Errno]reason{
 	syscall.ECONNREFUSED:  reasonRefused,
+	syscall.ENOENT:        reasonRefused, // there is no such unix socket
 	syscall.ETIMEDOUT:     reasonTimeout,
 	syscall.ENETUNREACH:   reasonUnreachable,
 	syscall.EHOSTUNREACH:  reasonUnreachable,
@@ -48,6 +52,9 @@ var reasonOfErrno = map[syscall.Errno]reason{
 func reasonOf(err error) reason {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return reasonTimeout
+	}
+	if errors.Is(err, serveraddr.ErrBacklogFull) {
+		return reasonBacklogFull
 	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		if r, ok := reasonOfErrno[errno]; ok {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
 var (
@@ -34,6 +36,9 @@ func TestReasons(t *testing.T) {
 		{errNoDescriptor, "local_limit", true},
 		{syscall.ENFILE, "local_limit", true},
 		{syscall.ENOMEM, "local_limit", true},
+		{serveraddr.Unix("/a").ConnectError(syscall.EAGAIN), "backlog_full", false},
+		{serveraddr.Unix("/a").ConnectError(syscall.ENOENT), "refused", false},
+		{serveraddr.Unix("/a").ConnectError(syscall.EACCES), "local_limit", true},
 		{errors.New("?"), "other", false},
 		{syscall.EIO, "other", false},
 	} {

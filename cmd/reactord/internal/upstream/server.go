@@ -68,10 +68,14 @@ func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool
 // Name returns the server's name for logs and metrics. It may be called from any thread.
 func (s *Server) Name() string { return s.settings.Load().Name }
 
-// Host returns the host name of the server's address, or else its IP address. It may be called from any thread.
+// Host returns the host name of the server's address, or else its IP address; empty for a unix socket. It may be called
+// from any thread.
 func (s *Server) Host() string {
 	if host := s.settings.Load().Host; host != "" {
 		return host
+	}
+	if s.Address.IsUnix() {
+		return ""
 	}
 	return s.Address.IP().String()
 }

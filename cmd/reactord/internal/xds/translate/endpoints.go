@@ -184,12 +184,29 @@ func (s *endpoint) decode(at func(below string) reading, m *clusterpb.LbEndpoint
 	if check := m.GetEndpoint().GetHealthCheckConfig(); check != nil {
 		s.check(at("endpoint.health_check_config"), check)
 	}
-	a := m.GetEndpoint().GetAddress().GetSocketAddress()
-	if fault := s.socketAddress(a, names); fault != "" {
+	a := m.GetEndpoint().GetAddress()
+	if pipe := a.GetPipe(); pipe != nil {
+		return s.pipe(at("endpoint.address.pipe"), pipe)
+	}
+	if fault := s.socketAddress(a.GetSocketAddress(), names); fault != "" {
 		at("endpoint.address.socket_address").refuse("%s", fault)
 		return false
 	}
 	return true
+}
+
+// pipe reads the address of a unix socket. It reports false if it was refused.
+func (s *endpoint) pipe(r reading, p *corepb.Pipe) bool {
+	a, err := config.ParseAddress("unix://" + p.GetPath())
+	switch {
+	case err != nil:
+		r.at("path").refuse("%v", err)
+	case s.checkPort != 0:
+		r.refuse("it is checked on port %d, and a unix socket has no port", s.checkPort)
+	default:
+		s.address = serveraddr.Unix(a.Path)
+	}
+	return err == nil && s.checkPort == 0
 }
 
 // socketAddress reads an address or a name. It returns what is wrong with it, or "".

@@ -172,7 +172,7 @@ func (x SocketAddress_Protocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SocketAddress_Protocol.Descriptor instead.
 func (SocketAddress_Protocol) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{4, 0}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{5, 0}
 }
 
 type SocketOption_SocketState int32
@@ -221,7 +221,7 @@ func (x SocketOption_SocketState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SocketOption_SocketState.Descriptor instead.
 func (SocketOption_SocketState) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{6, 0}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{7, 0}
 }
 
 type ApiConfigSource_ApiType int32
@@ -279,7 +279,7 @@ func (x ApiConfigSource_ApiType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApiConfigSource_ApiType.Descriptor instead.
 func (ApiConfigSource_ApiType) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{16, 0}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{17, 0}
 }
 
 type ProxyProtocolConfig_Version int32
@@ -325,7 +325,7 @@ func (x ProxyProtocolConfig_Version) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocolConfig_Version.Descriptor instead.
 func (ProxyProtocolConfig_Version) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{18, 0}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Node struct {
@@ -543,6 +543,7 @@ type Address struct {
 	// Types that are valid to be assigned to Address:
 	//
 	//	*Address_SocketAddress
+	//	*Address_Pipe
 	Address       isAddress_Address `protobuf_oneof:"address"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -594,6 +595,15 @@ func (x *Address) GetSocketAddress() *SocketAddress {
 	return nil
 }
 
+func (x *Address) GetPipe() *Pipe {
+	if x != nil {
+		if x, ok := x.Address.(*Address_Pipe); ok {
+			return x.Pipe
+		}
+	}
+	return nil
+}
+
 type isAddress_Address interface {
 	isAddress_Address()
 }
@@ -602,7 +612,57 @@ type Address_SocketAddress struct {
 	SocketAddress *SocketAddress `protobuf:"bytes,1,opt,name=socket_address,json=socketAddress,proto3,oneof"`
 }
 
+type Address_Pipe struct {
+	Pipe *Pipe `protobuf:"bytes,2,opt,name=pipe,proto3,oneof"`
+}
+
 func (*Address_SocketAddress) isAddress_Address() {}
+
+func (*Address_Pipe) isAddress_Address() {}
+
+type Pipe struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pipe) Reset() {
+	*x = Pipe{}
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pipe) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pipe) ProtoMessage() {}
+
+func (x *Pipe) ProtoReflect() protoreflect.Message {
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pipe.ProtoReflect.Descriptor instead.
+func (*Pipe) Descriptor() ([]byte, []int) {
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Pipe) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
 
 type SocketAddress struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -619,7 +679,7 @@ type SocketAddress struct {
 
 func (x *SocketAddress) Reset() {
 	*x = SocketAddress{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[4]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +691,7 @@ func (x *SocketAddress) String() string {
 func (*SocketAddress) ProtoMessage() {}
 
 func (x *SocketAddress) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[4]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +704,7 @@ func (x *SocketAddress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SocketAddress.ProtoReflect.Descriptor instead.
 func (*SocketAddress) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{4}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SocketAddress) GetProtocol() SocketAddress_Protocol {
@@ -704,7 +764,7 @@ type CidrRange struct {
 
 func (x *CidrRange) Reset() {
 	*x = CidrRange{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[5]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +776,7 @@ func (x *CidrRange) String() string {
 func (*CidrRange) ProtoMessage() {}
 
 func (x *CidrRange) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[5]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +789,7 @@ func (x *CidrRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CidrRange.ProtoReflect.Descriptor instead.
 func (*CidrRange) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{5}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CidrRange) GetAddressPrefix() string {
@@ -762,7 +822,7 @@ type SocketOption struct {
 
 func (x *SocketOption) Reset() {
 	*x = SocketOption{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[6]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +834,7 @@ func (x *SocketOption) String() string {
 func (*SocketOption) ProtoMessage() {}
 
 func (x *SocketOption) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[6]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +847,7 @@ func (x *SocketOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SocketOption.ProtoReflect.Descriptor instead.
 func (*SocketOption) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{6}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SocketOption) GetLevel() int64 {
@@ -863,7 +923,7 @@ type TcpKeepalive struct {
 
 func (x *TcpKeepalive) Reset() {
 	*x = TcpKeepalive{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[7]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +935,7 @@ func (x *TcpKeepalive) String() string {
 func (*TcpKeepalive) ProtoMessage() {}
 
 func (x *TcpKeepalive) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[7]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +948,7 @@ func (x *TcpKeepalive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpKeepalive.ProtoReflect.Descriptor instead.
 func (*TcpKeepalive) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{7}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TcpKeepalive) GetKeepaliveProbes() *wrapperspb.UInt32Value {
@@ -921,7 +981,7 @@ type RuntimeDouble struct {
 
 func (x *RuntimeDouble) Reset() {
 	*x = RuntimeDouble{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[8]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +993,7 @@ func (x *RuntimeDouble) String() string {
 func (*RuntimeDouble) ProtoMessage() {}
 
 func (x *RuntimeDouble) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[8]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1006,7 @@ func (x *RuntimeDouble) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuntimeDouble.ProtoReflect.Descriptor instead.
 func (*RuntimeDouble) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{8}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RuntimeDouble) GetDefaultValue() float64 {
@@ -968,7 +1028,7 @@ type TransportSocket struct {
 
 func (x *TransportSocket) Reset() {
 	*x = TransportSocket{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[9]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1040,7 @@ func (x *TransportSocket) String() string {
 func (*TransportSocket) ProtoMessage() {}
 
 func (x *TransportSocket) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[9]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1053,7 @@ func (x *TransportSocket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransportSocket.ProtoReflect.Descriptor instead.
 func (*TransportSocket) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{9}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TransportSocket) GetConfigType() isTransportSocket_ConfigType {
@@ -1031,7 +1091,7 @@ type TypedExtensionConfig struct {
 
 func (x *TypedExtensionConfig) Reset() {
 	*x = TypedExtensionConfig{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[10]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1103,7 @@ func (x *TypedExtensionConfig) String() string {
 func (*TypedExtensionConfig) ProtoMessage() {}
 
 func (x *TypedExtensionConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[10]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1116,7 @@ func (x *TypedExtensionConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TypedExtensionConfig.ProtoReflect.Descriptor instead.
 func (*TypedExtensionConfig) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{10}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TypedExtensionConfig) GetTypedConfig() *anypb.Any {
@@ -1081,7 +1141,7 @@ type DataSource struct {
 
 func (x *DataSource) Reset() {
 	*x = DataSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[11]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1153,7 @@ func (x *DataSource) String() string {
 func (*DataSource) ProtoMessage() {}
 
 func (x *DataSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[11]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1166,7 @@ func (x *DataSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataSource.ProtoReflect.Descriptor instead.
 func (*DataSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{11}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DataSource) GetSpecifier() isDataSource_Specifier {
@@ -1181,7 +1241,7 @@ type WatchedDirectory struct {
 
 func (x *WatchedDirectory) Reset() {
 	*x = WatchedDirectory{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[12]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1253,7 @@ func (x *WatchedDirectory) String() string {
 func (*WatchedDirectory) ProtoMessage() {}
 
 func (x *WatchedDirectory) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[12]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1266,7 @@ func (x *WatchedDirectory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchedDirectory.ProtoReflect.Descriptor instead.
 func (*WatchedDirectory) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{12}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchedDirectory) GetPath() string {
@@ -1231,7 +1291,7 @@ type ConfigSource struct {
 
 func (x *ConfigSource) Reset() {
 	*x = ConfigSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[13]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1303,7 @@ func (x *ConfigSource) String() string {
 func (*ConfigSource) ProtoMessage() {}
 
 func (x *ConfigSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[13]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1316,7 @@ func (x *ConfigSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigSource.ProtoReflect.Descriptor instead.
 func (*ConfigSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{13}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ConfigSource) GetConfigSourceSpecifier() isConfigSource_ConfigSourceSpecifier {
@@ -1330,7 +1390,7 @@ type AggregatedConfigSource struct {
 
 func (x *AggregatedConfigSource) Reset() {
 	*x = AggregatedConfigSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[14]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1402,7 @@ func (x *AggregatedConfigSource) String() string {
 func (*AggregatedConfigSource) ProtoMessage() {}
 
 func (x *AggregatedConfigSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[14]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1415,7 @@ func (x *AggregatedConfigSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AggregatedConfigSource.ProtoReflect.Descriptor instead.
 func (*AggregatedConfigSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{14}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{15}
 }
 
 type SelfConfigSource struct {
@@ -1366,7 +1426,7 @@ type SelfConfigSource struct {
 
 func (x *SelfConfigSource) Reset() {
 	*x = SelfConfigSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[15]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1438,7 @@ func (x *SelfConfigSource) String() string {
 func (*SelfConfigSource) ProtoMessage() {}
 
 func (x *SelfConfigSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[15]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1451,7 @@ func (x *SelfConfigSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelfConfigSource.ProtoReflect.Descriptor instead.
 func (*SelfConfigSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{15}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{16}
 }
 
 type ApiConfigSource struct {
@@ -1404,7 +1464,7 @@ type ApiConfigSource struct {
 
 func (x *ApiConfigSource) Reset() {
 	*x = ApiConfigSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[16]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1476,7 @@ func (x *ApiConfigSource) String() string {
 func (*ApiConfigSource) ProtoMessage() {}
 
 func (x *ApiConfigSource) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[16]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1489,7 @@ func (x *ApiConfigSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApiConfigSource.ProtoReflect.Descriptor instead.
 func (*ApiConfigSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{16}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ApiConfigSource) GetApiType() ApiConfigSource_ApiType {
@@ -1458,7 +1518,7 @@ type GrpcService struct {
 
 func (x *GrpcService) Reset() {
 	*x = GrpcService{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[17]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1530,7 @@ func (x *GrpcService) String() string {
 func (*GrpcService) ProtoMessage() {}
 
 func (x *GrpcService) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[17]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1543,7 @@ func (x *GrpcService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrpcService.ProtoReflect.Descriptor instead.
 func (*GrpcService) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{17}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GrpcService) GetTargetSpecifier() isGrpcService_TargetSpecifier {
@@ -1521,7 +1581,7 @@ type ProxyProtocolConfig struct {
 
 func (x *ProxyProtocolConfig) Reset() {
 	*x = ProxyProtocolConfig{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[18]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1593,7 @@ func (x *ProxyProtocolConfig) String() string {
 func (*ProxyProtocolConfig) ProtoMessage() {}
 
 func (x *ProxyProtocolConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[18]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1606,7 @@ func (x *ProxyProtocolConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProxyProtocolConfig.ProtoReflect.Descriptor instead.
 func (*ProxyProtocolConfig) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{18}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ProxyProtocolConfig) GetVersion() ProxyProtocolConfig_Version {
@@ -1576,7 +1636,7 @@ type HealthCheck struct {
 
 func (x *HealthCheck) Reset() {
 	*x = HealthCheck{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[19]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1648,7 @@ func (x *HealthCheck) String() string {
 func (*HealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[19]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1661,7 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HealthCheck) GetTimeout() *durationpb.Duration {
@@ -1696,7 +1756,7 @@ type HttpProtocolOptions struct {
 
 func (x *HttpProtocolOptions) Reset() {
 	*x = HttpProtocolOptions{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[20]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1768,7 @@ func (x *HttpProtocolOptions) String() string {
 func (*HttpProtocolOptions) ProtoMessage() {}
 
 func (x *HttpProtocolOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[20]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1781,7 @@ func (x *HttpProtocolOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProtocolOptions.ProtoReflect.Descriptor instead.
 func (*HttpProtocolOptions) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HttpProtocolOptions) GetIdleTimeout() *durationpb.Duration {
@@ -1747,7 +1807,7 @@ type SocketOptionsOverride struct {
 
 func (x *SocketOptionsOverride) Reset() {
 	*x = SocketOptionsOverride{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[21]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1759,7 +1819,7 @@ func (x *SocketOptionsOverride) String() string {
 func (*SocketOptionsOverride) ProtoMessage() {}
 
 func (x *SocketOptionsOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[21]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1772,7 +1832,7 @@ func (x *SocketOptionsOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SocketOptionsOverride.ProtoReflect.Descriptor instead.
 func (*SocketOptionsOverride) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{21}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SocketOptionsOverride) GetSocketOptions() []*SocketOption {
@@ -1791,7 +1851,7 @@ type GrpcService_EnvoyGrpc struct {
 
 func (x *GrpcService_EnvoyGrpc) Reset() {
 	*x = GrpcService_EnvoyGrpc{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[23]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1863,7 @@ func (x *GrpcService_EnvoyGrpc) String() string {
 func (*GrpcService_EnvoyGrpc) ProtoMessage() {}
 
 func (x *GrpcService_EnvoyGrpc) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[23]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1876,7 @@ func (x *GrpcService_EnvoyGrpc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrpcService_EnvoyGrpc.ProtoReflect.Descriptor instead.
 func (*GrpcService_EnvoyGrpc) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{17, 0}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{18, 0}
 }
 
 func (x *GrpcService_EnvoyGrpc) GetClusterName() string {
@@ -1839,7 +1899,7 @@ type HealthCheck_Payload struct {
 
 func (x *HealthCheck_Payload) Reset() {
 	*x = HealthCheck_Payload{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[24]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +1911,7 @@ func (x *HealthCheck_Payload) String() string {
 func (*HealthCheck_Payload) ProtoMessage() {}
 
 func (x *HealthCheck_Payload) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[24]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +1924,7 @@ func (x *HealthCheck_Payload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck_Payload.ProtoReflect.Descriptor instead.
 func (*HealthCheck_Payload) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19, 0}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20, 0}
 }
 
 func (x *HealthCheck_Payload) GetPayload() isHealthCheck_Payload_Payload {
@@ -1918,7 +1978,7 @@ type HealthCheck_TcpHealthCheck struct {
 
 func (x *HealthCheck_TcpHealthCheck) Reset() {
 	*x = HealthCheck_TcpHealthCheck{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[25]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +1990,7 @@ func (x *HealthCheck_TcpHealthCheck) String() string {
 func (*HealthCheck_TcpHealthCheck) ProtoMessage() {}
 
 func (x *HealthCheck_TcpHealthCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[25]
+	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2003,7 @@ func (x *HealthCheck_TcpHealthCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthCheck_TcpHealthCheck.ProtoReflect.Descriptor instead.
 func (*HealthCheck_TcpHealthCheck) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19, 1}
+	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20, 1}
 }
 
 func (x *HealthCheck_TcpHealthCheck) GetSend() *HealthCheck_Payload {
@@ -1981,10 +2041,13 @@ const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\x0ffilter_metadata\x18\x01 \x03(\v22.envoy.config.core.v3.Metadata.FilterMetadataEntryR\x0efilterMetadata\x1aZ\n" +
 	"\x13FilterMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05value:\x028\x01\"b\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05value:\x028\x01\"\x94\x01\n" +
 	"\aAddress\x12L\n" +
-	"\x0esocket_address\x18\x01 \x01(\v2#.envoy.config.core.v3.SocketAddressH\x00R\rsocketAddressB\t\n" +
-	"\aaddress\"\xe5\x01\n" +
+	"\x0esocket_address\x18\x01 \x01(\v2#.envoy.config.core.v3.SocketAddressH\x00R\rsocketAddress\x120\n" +
+	"\x04pipe\x18\x02 \x01(\v2\x1a.envoy.config.core.v3.PipeH\x00R\x04pipeB\t\n" +
+	"\aaddress\"\x1a\n" +
+	"\x04Pipe\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"\xe5\x01\n" +
 	"\rSocketAddress\x12H\n" +
 	"\bprotocol\x18\x01 \x01(\x0e2,.envoy.config.core.v3.SocketAddress.ProtocolR\bprotocol\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1f\n" +
@@ -2108,7 +2171,7 @@ func file_corepb_envoy_config_core_v3_proto_rawDescGZIP() []byte {
 }
 
 var file_corepb_envoy_config_core_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_corepb_envoy_config_core_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_corepb_envoy_config_core_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_corepb_envoy_config_core_v3_proto_goTypes = []any{
 	(HealthStatus)(0),                  // 0: envoy.config.core.v3.HealthStatus
 	(RoutingPriority)(0),               // 1: envoy.config.core.v3.RoutingPriority
@@ -2120,75 +2183,77 @@ var file_corepb_envoy_config_core_v3_proto_goTypes = []any{
 	(*Locality)(nil),                   // 7: envoy.config.core.v3.Locality
 	(*Metadata)(nil),                   // 8: envoy.config.core.v3.Metadata
 	(*Address)(nil),                    // 9: envoy.config.core.v3.Address
-	(*SocketAddress)(nil),              // 10: envoy.config.core.v3.SocketAddress
-	(*CidrRange)(nil),                  // 11: envoy.config.core.v3.CidrRange
-	(*SocketOption)(nil),               // 12: envoy.config.core.v3.SocketOption
-	(*TcpKeepalive)(nil),               // 13: envoy.config.core.v3.TcpKeepalive
-	(*RuntimeDouble)(nil),              // 14: envoy.config.core.v3.RuntimeDouble
-	(*TransportSocket)(nil),            // 15: envoy.config.core.v3.TransportSocket
-	(*TypedExtensionConfig)(nil),       // 16: envoy.config.core.v3.TypedExtensionConfig
-	(*DataSource)(nil),                 // 17: envoy.config.core.v3.DataSource
-	(*WatchedDirectory)(nil),           // 18: envoy.config.core.v3.WatchedDirectory
-	(*ConfigSource)(nil),               // 19: envoy.config.core.v3.ConfigSource
-	(*AggregatedConfigSource)(nil),     // 20: envoy.config.core.v3.AggregatedConfigSource
-	(*SelfConfigSource)(nil),           // 21: envoy.config.core.v3.SelfConfigSource
-	(*ApiConfigSource)(nil),            // 22: envoy.config.core.v3.ApiConfigSource
-	(*GrpcService)(nil),                // 23: envoy.config.core.v3.GrpcService
-	(*ProxyProtocolConfig)(nil),        // 24: envoy.config.core.v3.ProxyProtocolConfig
-	(*HealthCheck)(nil),                // 25: envoy.config.core.v3.HealthCheck
-	(*HttpProtocolOptions)(nil),        // 26: envoy.config.core.v3.HttpProtocolOptions
-	(*SocketOptionsOverride)(nil),      // 27: envoy.config.core.v3.SocketOptionsOverride
-	nil,                                // 28: envoy.config.core.v3.Metadata.FilterMetadataEntry
-	(*GrpcService_EnvoyGrpc)(nil),      // 29: envoy.config.core.v3.GrpcService.EnvoyGrpc
-	(*HealthCheck_Payload)(nil),        // 30: envoy.config.core.v3.HealthCheck.Payload
-	(*HealthCheck_TcpHealthCheck)(nil), // 31: envoy.config.core.v3.HealthCheck.TcpHealthCheck
-	(*structpb.Struct)(nil),            // 32: google.protobuf.Struct
-	(*wrapperspb.UInt32Value)(nil),     // 33: google.protobuf.UInt32Value
-	(*anypb.Any)(nil),                  // 34: google.protobuf.Any
-	(*durationpb.Duration)(nil),        // 35: google.protobuf.Duration
+	(*Pipe)(nil),                       // 10: envoy.config.core.v3.Pipe
+	(*SocketAddress)(nil),              // 11: envoy.config.core.v3.SocketAddress
+	(*CidrRange)(nil),                  // 12: envoy.config.core.v3.CidrRange
+	(*SocketOption)(nil),               // 13: envoy.config.core.v3.SocketOption
+	(*TcpKeepalive)(nil),               // 14: envoy.config.core.v3.TcpKeepalive
+	(*RuntimeDouble)(nil),              // 15: envoy.config.core.v3.RuntimeDouble
+	(*TransportSocket)(nil),            // 16: envoy.config.core.v3.TransportSocket
+	(*TypedExtensionConfig)(nil),       // 17: envoy.config.core.v3.TypedExtensionConfig
+	(*DataSource)(nil),                 // 18: envoy.config.core.v3.DataSource
+	(*WatchedDirectory)(nil),           // 19: envoy.config.core.v3.WatchedDirectory
+	(*ConfigSource)(nil),               // 20: envoy.config.core.v3.ConfigSource
+	(*AggregatedConfigSource)(nil),     // 21: envoy.config.core.v3.AggregatedConfigSource
+	(*SelfConfigSource)(nil),           // 22: envoy.config.core.v3.SelfConfigSource
+	(*ApiConfigSource)(nil),            // 23: envoy.config.core.v3.ApiConfigSource
+	(*GrpcService)(nil),                // 24: envoy.config.core.v3.GrpcService
+	(*ProxyProtocolConfig)(nil),        // 25: envoy.config.core.v3.ProxyProtocolConfig
+	(*HealthCheck)(nil),                // 26: envoy.config.core.v3.HealthCheck
+	(*HttpProtocolOptions)(nil),        // 27: envoy.config.core.v3.HttpProtocolOptions
+	(*SocketOptionsOverride)(nil),      // 28: envoy.config.core.v3.SocketOptionsOverride
+	nil,                                // 29: envoy.config.core.v3.Metadata.FilterMetadataEntry
+	(*GrpcService_EnvoyGrpc)(nil),      // 30: envoy.config.core.v3.GrpcService.EnvoyGrpc
+	(*HealthCheck_Payload)(nil),        // 31: envoy.config.core.v3.HealthCheck.Payload
+	(*HealthCheck_TcpHealthCheck)(nil), // 32: envoy.config.core.v3.HealthCheck.TcpHealthCheck
+	(*structpb.Struct)(nil),            // 33: google.protobuf.Struct
+	(*wrapperspb.UInt32Value)(nil),     // 34: google.protobuf.UInt32Value
+	(*anypb.Any)(nil),                  // 35: google.protobuf.Any
+	(*durationpb.Duration)(nil),        // 36: google.protobuf.Duration
 }
 var file_corepb_envoy_config_core_v3_proto_depIdxs = []int32{
-	32, // 0: envoy.config.core.v3.Node.metadata:type_name -> google.protobuf.Struct
+	33, // 0: envoy.config.core.v3.Node.metadata:type_name -> google.protobuf.Struct
 	7,  // 1: envoy.config.core.v3.Node.locality:type_name -> envoy.config.core.v3.Locality
-	28, // 2: envoy.config.core.v3.Metadata.filter_metadata:type_name -> envoy.config.core.v3.Metadata.FilterMetadataEntry
-	10, // 3: envoy.config.core.v3.Address.socket_address:type_name -> envoy.config.core.v3.SocketAddress
-	2,  // 4: envoy.config.core.v3.SocketAddress.protocol:type_name -> envoy.config.core.v3.SocketAddress.Protocol
-	33, // 5: envoy.config.core.v3.CidrRange.prefix_len:type_name -> google.protobuf.UInt32Value
-	3,  // 6: envoy.config.core.v3.SocketOption.state:type_name -> envoy.config.core.v3.SocketOption.SocketState
-	33, // 7: envoy.config.core.v3.TcpKeepalive.keepalive_probes:type_name -> google.protobuf.UInt32Value
-	33, // 8: envoy.config.core.v3.TcpKeepalive.keepalive_time:type_name -> google.protobuf.UInt32Value
-	33, // 9: envoy.config.core.v3.TcpKeepalive.keepalive_interval:type_name -> google.protobuf.UInt32Value
-	34, // 10: envoy.config.core.v3.TransportSocket.typed_config:type_name -> google.protobuf.Any
-	34, // 11: envoy.config.core.v3.TypedExtensionConfig.typed_config:type_name -> google.protobuf.Any
-	18, // 12: envoy.config.core.v3.DataSource.watched_directory:type_name -> envoy.config.core.v3.WatchedDirectory
-	22, // 13: envoy.config.core.v3.ConfigSource.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	20, // 14: envoy.config.core.v3.ConfigSource.ads:type_name -> envoy.config.core.v3.AggregatedConfigSource
-	21, // 15: envoy.config.core.v3.ConfigSource.self:type_name -> envoy.config.core.v3.SelfConfigSource
-	35, // 16: envoy.config.core.v3.ConfigSource.initial_fetch_timeout:type_name -> google.protobuf.Duration
-	4,  // 17: envoy.config.core.v3.ApiConfigSource.api_type:type_name -> envoy.config.core.v3.ApiConfigSource.ApiType
-	23, // 18: envoy.config.core.v3.ApiConfigSource.grpc_services:type_name -> envoy.config.core.v3.GrpcService
-	29, // 19: envoy.config.core.v3.GrpcService.envoy_grpc:type_name -> envoy.config.core.v3.GrpcService.EnvoyGrpc
-	5,  // 20: envoy.config.core.v3.ProxyProtocolConfig.version:type_name -> envoy.config.core.v3.ProxyProtocolConfig.Version
-	35, // 21: envoy.config.core.v3.HealthCheck.timeout:type_name -> google.protobuf.Duration
-	35, // 22: envoy.config.core.v3.HealthCheck.interval:type_name -> google.protobuf.Duration
-	33, // 23: envoy.config.core.v3.HealthCheck.unhealthy_threshold:type_name -> google.protobuf.UInt32Value
-	33, // 24: envoy.config.core.v3.HealthCheck.healthy_threshold:type_name -> google.protobuf.UInt32Value
-	33, // 25: envoy.config.core.v3.HealthCheck.alt_port:type_name -> google.protobuf.UInt32Value
-	31, // 26: envoy.config.core.v3.HealthCheck.tcp_health_check:type_name -> envoy.config.core.v3.HealthCheck.TcpHealthCheck
-	35, // 27: envoy.config.core.v3.HealthCheck.unhealthy_interval:type_name -> google.protobuf.Duration
-	35, // 28: envoy.config.core.v3.HealthCheck.unhealthy_edge_interval:type_name -> google.protobuf.Duration
-	35, // 29: envoy.config.core.v3.HealthCheck.healthy_edge_interval:type_name -> google.protobuf.Duration
-	35, // 30: envoy.config.core.v3.HttpProtocolOptions.idle_timeout:type_name -> google.protobuf.Duration
-	35, // 31: envoy.config.core.v3.HttpProtocolOptions.max_connection_duration:type_name -> google.protobuf.Duration
-	12, // 32: envoy.config.core.v3.SocketOptionsOverride.socket_options:type_name -> envoy.config.core.v3.SocketOption
-	32, // 33: envoy.config.core.v3.Metadata.FilterMetadataEntry.value:type_name -> google.protobuf.Struct
-	30, // 34: envoy.config.core.v3.HealthCheck.TcpHealthCheck.send:type_name -> envoy.config.core.v3.HealthCheck.Payload
-	30, // 35: envoy.config.core.v3.HealthCheck.TcpHealthCheck.receive:type_name -> envoy.config.core.v3.HealthCheck.Payload
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	29, // 2: envoy.config.core.v3.Metadata.filter_metadata:type_name -> envoy.config.core.v3.Metadata.FilterMetadataEntry
+	11, // 3: envoy.config.core.v3.Address.socket_address:type_name -> envoy.config.core.v3.SocketAddress
+	10, // 4: envoy.config.core.v3.Address.pipe:type_name -> envoy.config.core.v3.Pipe
+	2,  // 5: envoy.config.core.v3.SocketAddress.protocol:type_name -> envoy.config.core.v3.SocketAddress.Protocol
+	34, // 6: envoy.config.core.v3.CidrRange.prefix_len:type_name -> google.protobuf.UInt32Value
+	3,  // 7: envoy.config.core.v3.SocketOption.state:type_name -> envoy.config.core.v3.SocketOption.SocketState
+	34, // 8: envoy.config.core.v3.TcpKeepalive.keepalive_probes:type_name -> google.protobuf.UInt32Value
+	34, // 9: envoy.config.core.v3.TcpKeepalive.keepalive_time:type_name -> google.protobuf.UInt32Value
+	34, // 10: envoy.config.core.v3.TcpKeepalive.keepalive_interval:type_name -> google.protobuf.UInt32Value
+	35, // 11: envoy.config.core.v3.TransportSocket.typed_config:type_name -> google.protobuf.Any
+	35, // 12: envoy.config.core.v3.TypedExtensionConfig.typed_config:type_name -> google.protobuf.Any
+	19, // 13: envoy.config.core.v3.DataSource.watched_directory:type_name -> envoy.config.core.v3.WatchedDirectory
+	23, // 14: envoy.config.core.v3.ConfigSource.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	21, // 15: envoy.config.core.v3.ConfigSource.ads:type_name -> envoy.config.core.v3.AggregatedConfigSource
+	22, // 16: envoy.config.core.v3.ConfigSource.self:type_name -> envoy.config.core.v3.SelfConfigSource
+	36, // 17: envoy.config.core.v3.ConfigSource.initial_fetch_timeout:type_name -> google.protobuf.Duration
+	4,  // 18: envoy.config.core.v3.ApiConfigSource.api_type:type_name -> envoy.config.core.v3.ApiConfigSource.ApiType
+	24, // 19: envoy.config.core.v3.ApiConfigSource.grpc_services:type_name -> envoy.config.core.v3.GrpcService
+	30, // 20: envoy.config.core.v3.GrpcService.envoy_grpc:type_name -> envoy.config.core.v3.GrpcService.EnvoyGrpc
+	5,  // 21: envoy.config.core.v3.ProxyProtocolConfig.version:type_name -> envoy.config.core.v3.ProxyProtocolConfig.Version
+	36, // 22: envoy.config.core.v3.HealthCheck.timeout:type_name -> google.protobuf.Duration
+	36, // 23: envoy.config.core.v3.HealthCheck.interval:type_name -> google.protobuf.Duration
+	34, // 24: envoy.config.core.v3.HealthCheck.unhealthy_threshold:type_name -> google.protobuf.UInt32Value
+	34, // 25: envoy.config.core.v3.HealthCheck.healthy_threshold:type_name -> google.protobuf.UInt32Value
+	34, // 26: envoy.config.core.v3.HealthCheck.alt_port:type_name -> google.protobuf.UInt32Value
+	32, // 27: envoy.config.core.v3.HealthCheck.tcp_health_check:type_name -> envoy.config.core.v3.HealthCheck.TcpHealthCheck
+	36, // 28: envoy.config.core.v3.HealthCheck.unhealthy_interval:type_name -> google.protobuf.Duration
+	36, // 29: envoy.config.core.v3.HealthCheck.unhealthy_edge_interval:type_name -> google.protobuf.Duration
+	36, // 30: envoy.config.core.v3.HealthCheck.healthy_edge_interval:type_name -> google.protobuf.Duration
+	36, // 31: envoy.config.core.v3.HttpProtocolOptions.idle_timeout:type_name -> google.protobuf.Duration
+	36, // 32: envoy.config.core.v3.HttpProtocolOptions.max_connection_duration:type_name -> google.protobuf.Duration
+	13, // 33: envoy.config.core.v3.SocketOptionsOverride.socket_options:type_name -> envoy.config.core.v3.SocketOption
+	33, // 34: envoy.config.core.v3.Metadata.FilterMetadataEntry.value:type_name -> google.protobuf.Struct
+	31, // 35: envoy.config.core.v3.HealthCheck.TcpHealthCheck.send:type_name -> envoy.config.core.v3.HealthCheck.Payload
+	31, // 36: envoy.config.core.v3.HealthCheck.TcpHealthCheck.receive:type_name -> envoy.config.core.v3.HealthCheck.Payload
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_corepb_envoy_config_core_v3_proto_init() }
@@ -2201,34 +2266,35 @@ func file_corepb_envoy_config_core_v3_proto_init() {
 	}
 	file_corepb_envoy_config_core_v3_proto_msgTypes[3].OneofWrappers = []any{
 		(*Address_SocketAddress)(nil),
+		(*Address_Pipe)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[4].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[5].OneofWrappers = []any{
 		(*SocketAddress_PortValue)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[6].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[7].OneofWrappers = []any{
 		(*SocketOption_IntValue)(nil),
 		(*SocketOption_BufValue)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[9].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[10].OneofWrappers = []any{
 		(*TransportSocket_TypedConfig)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[11].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[12].OneofWrappers = []any{
 		(*DataSource_Filename)(nil),
 		(*DataSource_InlineBytes)(nil),
 		(*DataSource_InlineString)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[13].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[14].OneofWrappers = []any{
 		(*ConfigSource_ApiConfigSource)(nil),
 		(*ConfigSource_Ads)(nil),
 		(*ConfigSource_Self)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[17].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[18].OneofWrappers = []any{
 		(*GrpcService_EnvoyGrpc_)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[19].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[20].OneofWrappers = []any{
 		(*HealthCheck_TcpHealthCheck_)(nil),
 	}
-	file_corepb_envoy_config_core_v3_proto_msgTypes[24].OneofWrappers = []any{
+	file_corepb_envoy_config_core_v3_proto_msgTypes[25].OneofWrappers = []any{
 		(*HealthCheck_Payload_Text)(nil),
 		(*HealthCheck_Payload_Binary)(nil),
 	}
@@ -2238,7 +2304,7 @@ func file_corepb_envoy_config_core_v3_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_corepb_envoy_config_core_v3_proto_rawDesc), len(file_corepb_envoy_config_core_v3_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
