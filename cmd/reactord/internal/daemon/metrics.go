@@ -24,7 +24,7 @@ func (d *daemon) stats() stats.All {
 }
 
 // reloads returns the counters of reloads.
-func (d *daemon) reloads() planner.Reloads { return d.planner.Status().Reloads }
+func (d *daemon) reloads() stats.Reloads { return d.planner.Status().Reloads }
 
 // reading returns a reading of the daemon around the proxy.
 func (d *daemon) reading() stats.Daemon {

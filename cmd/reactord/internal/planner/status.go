@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"go.uber.org/zap"
 )
 
@@ -18,7 +19,7 @@ type Status struct {
 	// Discovered is the sources of the plan in force, in the order of their backends, kinds and names.
 	Discovered []SourceStatus
 	Overrides  map[plan.ServerKey]plan.Override
-	Reloads    Reloads
+	Reloads    stats.Reloads
 }
 
 // SourceStatus is what is known about one source. Times are zero if there was none.
@@ -31,14 +32,6 @@ type SourceStatus struct {
 	Servers     int   // of its last good part; of the file 0
 }
 
-// Reloads counts the reloads since the process has started. The start is none of them.
-type Reloads struct {
-	Succeeded, Failed uint64
-	LastSuccessful    bool      // the last reload succeeded, or there was none
-	LastSuccess       time.Time // of a reload, or of the start
-	Err               error     // of the last reload; nil: it succeeded
-}
-
 // notes is the status as the planner writes it down. Any goroutine may read it.
 type notes struct {
 	log *zap.Logger
@@ -47,11 +40,11 @@ type notes struct {
 	file       SourceStatus
 	discovered map[plan.Source]*SourceStatus
 	overrides  map[plan.ServerKey]plan.Override // replaced as a whole
-	reloads    Reloads
+	reloads    stats.Reloads
 }
 
 func newNotes(log *zap.Logger) *notes {
-	return &notes{log: log, discovered: map[plan.Source]*SourceStatus{}, reloads: Reloads{LastSuccessful: true}}
+	return &notes{log: log, discovered: map[plan.Source]*SourceStatus{}, reloads: stats.Reloads{LastSuccessful: true}}
 }
 
 func (n *notes) status(revision uint64) Status {

@@ -30,3 +30,11 @@ type Predecessors struct {
 	Connections int           // open ones of all of them
 	Oldest      time.Duration // for how long the first of them has been replaced
 }
+
+// Reloads counts the reloads since the process has started. The start is none of them.
+type Reloads struct {
+	Succeeded, Failed uint64
+	LastSuccessful    bool      // the last reload succeeded, or there was none
+	LastSuccess       time.Time // of a reload, or of the start
+	Err               error     // of the last reload; nil: it succeeded
+}
