@@ -63,8 +63,8 @@ func newListener(w *worker, s *sharedListener) *listener {
 // name returns the listener's name in the plan in force.
 func (l *listener) name() string { return l.shared.settings.Load().Name }
 
-// acceptBatch is how many connections a listener accepts in a turn of the loop: few, so that open connections advance
-// as fast as new ones come. On epoll a flood of connections costs 74 µs each with 2 and 90 with 8.
+// acceptBatch bounds the connections that a listener accepts in a turn of the loop: few, so that open connections
+// advance as fast as new ones come. On epoll a flood of connections costs 74 µs each with 2 and 90 with 8.
 const acceptBatch = 2
 
 func (l *listener) start() {
@@ -126,7 +126,7 @@ type acceptTimer listener
 
 func (a *acceptTimer) OnTimer(int64) { (*listener)(a).acceptQueued() }
 
-// verdict is what becomes of the next connection of a listener.
+// verdict says what becomes of the next connection of a listener.
 type verdict uint8
 
 const (

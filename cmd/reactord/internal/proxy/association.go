@@ -16,12 +16,12 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// association is what a connection and a UDP session have in common: a client of a listener, and the server that it
-// gets. It counts in the limits of both.
+// association joins a client of a listener with the server that it gets. It is what a connection and a UDP session have
+// in common, and counts in the limits of both.
 type association struct {
 	listener *listener
 	backend  *backend         // nil until the backend is known
-	config   *config.Backend  // of the backend when it was chosen, with the limits of the route; nil likewise
+	config   *config.Backend  // of the backend when it was chosen, with the limits of the route
 	server   *upstream.Server // that is tried or connected, and in whose Load it counts
 	id       uint64
 	links    intrusive.Links // among the connections or the sessions of the worker

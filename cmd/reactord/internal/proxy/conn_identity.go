@@ -5,8 +5,7 @@ import (
 	"net/netip"
 )
 
-// identity is what is known of a client in addition to its socket. It does not change once its connection has its
-// backend.
+// identity adds to what the socket tells of a client. It does not change once its connection has its backend.
 type identity struct {
 	Source      netip.AddrPort   // of the PROXY header; zero: it told none
 	Destination netip.AddrPort   // the same
@@ -19,8 +18,8 @@ type identity struct {
 	startTLS    string           // the protocol in which the client has asked for TLS, or ""
 }
 
-// handshakeResult is what is known of a handshake with a client. A tls.ConnectionState would keep certificates in
-// memory.
+// handshakeResult keeps of a handshake with a client what is needed later. A tls.ConnectionState would keep
+// certificates in memory.
 type handshakeResult struct {
 	version, cipher uint16 // as crypto/tls has them
 	resumed         bool

@@ -223,7 +223,7 @@ type walk struct {
 	started bool
 }
 
-// walkBatch is how many connections a walk visits in a turn of the loop.
+// walkBatch bounds the connections that a walk visits in a turn of the loop.
 const walkBatch = 256
 
 // Run visits some connections.

@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
 )
 
-// logRecord is what is noted of a connection for the access log while it is open. What is known at its end anyway is
-// taken from the connection then. Methods do nothing on nil, for a connection that is not logged. Times are the loop's.
+// logRecord notes for the access log what a connection does not know at its end. Methods do nothing on nil, for a
+// connection that is not logged. Times are the loop's.
 type logRecord struct {
 	peer          netip.AddrPort // of the client's socket
 	phases        [accesslog.PhaseCount]time.Duration

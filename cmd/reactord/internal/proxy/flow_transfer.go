@@ -44,7 +44,7 @@ func (t *transfer) push(lease reactor.Lease) {
 	}
 }
 
-// maxPieces is how many pieces one send takes (IOV_MAX).
+// maxPieces bounds the pieces of one send (IOV_MAX).
 const maxPieces = 1024
 
 // flush sends everything that is queued, up to what one send takes.

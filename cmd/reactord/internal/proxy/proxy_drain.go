@@ -124,7 +124,7 @@ func (p *Proxy) drain(ctx context.Context, d config.Drain) {
 	}
 }
 
-// waitFor reports whether so much time has passed before the proxy ended or ctx was done.
+// waitFor waits for a time, and reports whether it has passed before the proxy ended or ctx was done.
 func (p *Proxy) waitFor(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -155,7 +155,7 @@ type spread struct {
 	done  int // of them
 }
 
-// spreadStep is how often the timer expires at most.
+// spreadStep is the least time between two expirations of the timer.
 const spreadStep = int64(5 * time.Millisecond)
 
 // spreadAgain is the time over which those are visited again that were not quiet.

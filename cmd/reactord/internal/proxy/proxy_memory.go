@@ -21,7 +21,7 @@ const (
 	memoryEvery   = time.Second
 )
 
-// memory is how short memory is. Only the goroutine of watchMemory writes it.
+// memory is the state of memory pressure. Only the goroutine of watchMemory writes it.
 type memory struct {
 	patience  atomic.Uint32 // patienceFull: timeouts are as configured
 	pressured atomic.Int64  // ns for which they were shorter

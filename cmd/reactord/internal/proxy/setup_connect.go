@@ -541,7 +541,7 @@ func (d *dial) logNoServer(why closeReason, err error) {
 	c.warnNoServer(why, err)
 }
 
-// errNoServer is what fail returns.
+// errNoServer ends a task whose reason is already noted: see fail.
 var errNoServer = errors.New("no server")
 
 // Env returns the task, which has the loop and a stop token.

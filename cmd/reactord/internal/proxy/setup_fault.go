@@ -21,7 +21,7 @@ const (
 	// faultDisputed: one other server is tried, within half of the retry budget. If that one accepts the client, it
 	// counts against the first server.
 	faultDisputed
-	// faultUnclear: one other server is tried likewise, and it counts against none: servers may judge an address
+	// faultUnclear: one other server is tried in the same way, and it counts against none: servers may judge an address
 	// differently.
 	faultUnclear
 	// faultClient: it counts against no server, and none is tried.

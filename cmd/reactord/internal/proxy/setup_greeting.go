@@ -20,7 +20,7 @@ import (
 // receiver is the greeting; what has to wait for an answer is a part of the dial's task. The early bytes are kept until
 // all of it is done, so that another server can have them if this one fails.
 
-// greeting is what is sent to a server that has just been connected, and received from it.
+// greeting holds what a server is sent before bytes flow, and what it answers.
 type greeting struct {
 	dial     *dial
 	send     reactor.SendOp

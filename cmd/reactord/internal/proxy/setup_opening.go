@@ -71,7 +71,7 @@ var (
 	errReplyNeeded = errors.New("the client has to be answered")
 )
 
-// refusal is why an opening cannot continue.
+// refusal is the error of an opening that cannot continue.
 type refusal struct {
 	why closeReason
 	err error

@@ -41,7 +41,7 @@ type route struct {
 	limits                routeLimits
 }
 
-// transports are what clients of a route may speak.
+// transports is a set of what clients may speak on a route.
 type transports uint8
 
 const (
@@ -49,7 +49,7 @@ const (
 	speaksRaw
 )
 
-// routeLimits are what a route has instead of its backend, where it is not 0.
+// routeLimits override those of the backend for a route, where they are not 0.
 type routeLimits struct{ idle, lifetime time.Duration }
 
 // newRouter makes the router of a listener, whose own TLS ends as a termination says. before are the terminations until

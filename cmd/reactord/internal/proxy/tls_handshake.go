@@ -200,7 +200,7 @@ func (h *handshake) awaitTurn() error {
 	return err
 }
 
-// stepsPerTurn is how many steps of handshakes a turn of the loop computes. A step takes up to a few hundred
+// stepsPerTurn bounds the steps of handshakes that a turn of the loop computes. A step takes up to a few hundred
 // microseconds, or milliseconds with an RSA key, and whatever else is ready waits for it.
 const stepsPerTurn = 1
 

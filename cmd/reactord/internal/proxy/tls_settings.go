@@ -133,7 +133,7 @@ type recordBuffers struct {
 	plain []byte // what is decrypted only to be encrypted again
 }
 
-// recordsKept is how many buffers are kept.
+// recordsKept bounds the buffers that are kept.
 const recordsKept = 128
 
 func (r *recordBuffers) get() []byte {

@@ -40,8 +40,8 @@ func udpSettings(l *plan.Listener, before *settings) *udp.Settings {
 	return &s
 }
 
-// udpReceiveBuffer is how much the kernel may hold for a socket: what comes in a few milliseconds. What comes while it
-// is full is lost.
+// udpReceiveBuffer bounds what the kernel holds for a socket: what comes in a few milliseconds. What comes while it is
+// full is lost.
 const udpReceiveBuffer = 4 << 20
 
 // startUDP begins to receive.

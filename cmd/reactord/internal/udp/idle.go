@@ -118,10 +118,10 @@ func (i *idleQueues) patience(q *idleQueue) int64 {
 	return int64(d)
 }
 
-// idleTurn is how many sessions end in a turn of the loop because they are idle.
+// idleTurn bounds the idle sessions that end in a turn of the loop.
 const idleTurn = 256
 
-// idleStep is how often the timer expires at most.
+// idleStep is the least time between two expirations of the timer.
 const idleStep = int64(time.Millisecond)
 
 // OnTimer ends the sessions that have been idle for too long, and sets the timer.

@@ -66,7 +66,7 @@ type key struct {
 	local  netip.Addr
 }
 
-// maxFree is how many packets, receives and connects are kept for later use.
+// maxFree bounds the packets, receives and connects that are kept for later use.
 const maxFree = 1024
 
 // New makes a listener without sockets.
@@ -194,7 +194,7 @@ func (l *Listener) unbind(s *Session) {
 	}
 }
 
-// manySessions is how many sessions make a table whose memory is worth giving back.
+// manySessions is the size of a table whose memory is worth giving back.
 const manySessions = 1024
 
 // forget forgets a session that has ended.
@@ -211,7 +211,7 @@ func (l *Listener) drop(why Drop) {
 // time returns the loop's time, less the time in which the process did not run.
 func (l *Listener) time() int64 { return l.Loop.Now() - l.Loop.Stalled() }
 
-// turnEnd is what a listener does at the end of a turn of the loop in which datagrams came.
+// turnEnd runs at the end of a turn of the loop in which datagrams came.
 type turnEnd struct {
 	sender.Work
 	listener *Listener

@@ -62,10 +62,10 @@ type Session struct {
 	segments  bool // the server's socket can
 }
 
-// sessionCredit is how many datagrams of a server may wait to be sent to the client.
+// sessionCredit bounds the datagrams of a server that wait to be sent to the client.
 const sessionCredit = 64
 
-// maxPending is how many datagrams of a session may wait to be sent in each direction.
+// maxPending bounds the datagrams of a session that wait to be sent in each direction.
 const maxPending = 64
 
 // Init initializes a session to a server. header is what comes in front of each datagram of the client, or nil; it is

@@ -26,7 +26,7 @@ type socket struct {
 	coalesces bool // the kernel makes one of several datagrams, and several of one
 }
 
-// socketCredit is how many datagrams of a socket may wait to be sent.
+// socketCredit bounds the datagrams of a socket that wait to be sent.
 const socketCredit = 256
 
 // controlRoom is room for an IPV6_PKTINFO and a UDP_GRO.
