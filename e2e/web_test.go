@@ -160,7 +160,7 @@ func TestBrokenWebConfig(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"tls_server_config: {cert_file: web.pem, kee_file: a}\n", "field kee_file not found"},
 		{"tls_server_config: {cert_file: web.pem, key_file: no.pem}\n", "failed to read key_file"},
-		{strings.ReplaceAll(good, "$2a$", "plain"), `the password of user "ops" is not a hash of bcrypt`},
+		{strings.ReplaceAll(good, "$2a$", "plain"), `the password of user "ops" is not a bcrypt hash`},
 		{good + "http_server_config: {headers: {X-Other: a}}\n", `HTTP header "X-Other" can not be configured`},
 		{"{", "did not find expected"},
 	} {
@@ -217,8 +217,8 @@ func TestCtlOverTLS(t *testing.T) {
 		{[]string{"REACTORD_ADMIN=" + address, "REACTORD_CACERT=" + ca, "REACTORD_USER=ops", "REACTORD_PASSWORD=secret"},
 			nil, 0, "serving"},
 		{[]string{"REACTORD_PASSWORD=wrong"}, []string{"--address", address, "--cacert", ca, "--user", "ops"}, 1,
-			`does not know user "ops" with this password`},
-		{nil, []string{"--address", address, "--cacert", ca}, 1, "asks for a password: say who you are by --user"},
+			`rejects user "ops" with this password`},
+		{nil, []string{"--address", address, "--cacert", ca}, 1, "requires a password: give --user"},
 		{nil, []string{"--address", address}, 1, "say which certificates are trusted by --cacert"},
 		{nil, []string{"--address", "tcp://" + s.api}, 1, "speaks TLS: write https://HOST:PORT"},
 		{nil, []string{"--address", address, "--user", "ops:secret"}, 2, "other users see command lines"},
@@ -273,11 +273,11 @@ func TestHealthOverTLS(t *testing.T) {
 			nil, 0, "ready"},
 		{nil, append(login, "--address", address), 1, "say which certificates are trusted by --cacert"},
 		{nil, append(login, "--address", "127.0.0.1:"+port), 1, "speaks TLS: write https://HOST:PORT"},
-		{nil, append(login, "--address", "192.0.2.1:9090"), 1, "without TLS, only a loopback address is safe"},
-		{nil, []string{"--config", s.conf}, 1, "asks for a password: say who you are by --user"},
+		{nil, append(login, "--address", "192.0.2.1:9090"), 1, "plain HTTP requires a loopback address"},
+		{nil, []string{"--config", s.conf}, 1, "requires a password: give --user"},
 		{nil, []string{"--config", s.conf, "--user", "ops:secret"}, 2, "other users see command lines"},
 		{[]string{"REACTORD_PASSWORD=wrong"}, []string{"--config", s.conf, "--user", "ops"}, 1,
-			`does not know user "ops" with this password`},
+			`rejects user "ops" with this password`},
 	} {
 		r := s.health(test.variables, test.args...)
 		if r.code != test.code || !strings.Contains(r.stdout+r.stderr, test.want) {
@@ -313,8 +313,8 @@ func TestAdminForOtherMachines(t *testing.T) {
 	}{
 		{"", good, 1, "write web_config_file, too, with TLS and users"},
 		{", web_config_file: " + s.file, good, 0, "ok"},
-		{", web_config_file: " + s.file, open, 1, "every client is let in"},
-		{", web_config_file: " + s.file, "", 1, "there is no TLS"},
+		{", web_config_file: " + s.file, open, 1, "without authentication"},
+		{", web_config_file: " + s.file, "", 1, "without TLS"},
 	} {
 		replace(t, s.file, test.text)
 		replace(t, s.conf, fmt.Sprintf("admin: {address: 'tcp://192.0.2.1:1'%s}\nlisteners:\n"+

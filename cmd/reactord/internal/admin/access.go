@@ -12,26 +12,27 @@ import (
 	"strings"
 )
 
-// Access is where the admin API is, and what it asks its clients for.
+// Access says where the admin API is, and how to authenticate.
 type Access struct {
-	// Address is "unix:///PATH", "tcp://HOST:PORT" or "http://HOST:PORT" of a loopback address, or "https://HOST:PORT".
+	// Address is "unix:///PATH", "tcp://HOST:PORT" or "http://HOST:PORT" with a loopback address, or
+	// "https://HOST:PORT".
 	Address string
-	// CACert is the path of the certificates, in PEM, that the server's is signed with. "": those of the system.
+	// CACert is a file with the certificates of trusted authorities, in PEM, or "" for the system's.
 	CACert string
-	// Cert and Key are the paths of a client certificate and its key, in PEM. Key "": the key is in Cert.
+	// Cert and Key are files of a client certificate and its key, in PEM. With Key "", the key is in Cert.
 	Cert, Key string
-	// User and Password are for basic authentication. User "": none.
+	// User and Password are for basic authentication, unless User is "".
 	User, Password string
-	// Open allows plain HTTP to an address that is no loopback address, too: nothing secret is said.
+	// Open allows plain HTTP to other than loopback addresses, for requests without secrets.
 	Open bool
-	// Own says that the daemon is on this machine. Without a CACert, its certificate is not verified.
+	// Own says that the daemon is on this machine. Its certificate is then verified only if CACert is set.
 	Own bool
 }
 
 // target is what a client connects to.
 type target struct {
 	network, address string // in the form of package net
-	url              string // before the path
+	url              string // URL up to the path
 	tls              *tls.Config
 }
 
@@ -40,7 +41,7 @@ func (a *Access) target() (*target, error) {
 		return a.secure()
 	}
 	if a.CACert != "" || a.Cert != "" || a.Key != "" {
-		return nil, fmt.Errorf("%q: certificates are for https://HOST:PORT", clip(a.Address))
+		return nil, fmt.Errorf("%q: certificates require https://HOST:PORT", clip(a.Address))
 	}
 	text := a.Address
 	if rest, ok := strings.CutPrefix(text, "http://"); ok {
@@ -51,7 +52,7 @@ func (a *Access) target() (*target, error) {
 		return nil, fmt.Errorf("%w, or https://HOST:PORT", err)
 	}
 	if network == "tcp" && !a.Open && !isLoopbackAddress(address) {
-		return nil, fmt.Errorf("%q: without TLS, only a loopback address is safe: write https://HOST:PORT", clip(a.Address))
+		return nil, fmt.Errorf("%q: plain HTTP requires a loopback address: write https://HOST:PORT", clip(a.Address))
 	}
 	return &target{network: network, address: address, url: "http://localhost"}, nil
 }
@@ -82,7 +83,7 @@ func (a *Access) secure() (*target, error) {
 		}
 		t.tls.RootCAs = x509.NewCertPool()
 		if !t.tls.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: there is no certificate in PEM in it", a.CACert)
+			return nil, fmt.Errorf("%s: no certificate in PEM", a.CACert)
 		}
 	}
 	switch {
@@ -93,11 +94,11 @@ func (a *Access) secure() (*target, error) {
 		}
 		pair, err := tls.LoadX509KeyPair(a.Cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("the client certificate: %w", err)
+			return nil, fmt.Errorf("client certificate: %w", err)
 		}
 		t.tls.Certificates = []tls.Certificate{pair}
 	case a.Key != "":
-		return nil, errors.New("a key of a client certificate has no use without the certificate: write --cert, too")
+		return nil, errors.New("--key requires --cert: write it, too")
 	}
 	return t, nil
 }

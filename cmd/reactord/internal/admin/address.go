@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// maxPath is the maximum length of the path of a unix socket. The kernel allows 107 bytes; a socket is made under a
-// slightly longer name.
+// maxPath limits the path of a unix socket. The kernel allows 107 bytes; a socket is created under a slightly longer
+// name.
 const maxPath = 100
 
-// ParseAddress reads the address of the admin API, "unix:///PATH" or "tcp://HOST:PORT", into the form of package net.
+// ParseAddress parses the address of the admin API, "unix:///PATH" or "tcp://HOST:PORT", into the form of package
+// net.
 func ParseAddress(text string) (network, address string, err error) {
 	if path, ok := strings.CutPrefix(text, "unix://"); ok {
 		switch {
 		case !filepath.IsAbs(path):
-			return "", "", fmt.Errorf("%q: a path begins with a slash: write unix:///run/reactord/admin.sock", clip(text))
+			return "", "", fmt.Errorf("%q: not an absolute path: write unix:///run/reactord/admin.sock", clip(text))
 		case len(path) > maxPath:
-			return "", "", fmt.Errorf("%q: the path is %d bytes long; at most %d are possible", clip(text), len(path), maxPath)
+			return "", "", fmt.Errorf("%q: the path has %d bytes, more than %d", clip(text), len(path), maxPath)
 		case filepath.Clean(path) != path:
 			return "", "", fmt.Errorf("%q: write unix://%s", clip(text), filepath.Clean(path))
 		}
@@ -38,12 +39,12 @@ func ParseAddress(text string) (network, address string, err error) {
 		return "", "", fmt.Errorf("%q: write tcp://127.0.0.1:PORT or tcp://[::1]:PORT", clip(text))
 	}
 	if host == "localhost" {
-		host = "127.0.0.1" // and not what a resolver makes of it
+		host = "127.0.0.1" // regardless of the resolver
 	}
 	return "tcp", net.JoinHostPort(host, port), nil
 }
 
-// isLoopbackAddress reports whether only this machine reaches an address in the form of package net.
+// isLoopbackAddress reports whether only this machine can reach an address in the form of package net.
 func isLoopbackAddress(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && isLoopback(host)

@@ -15,11 +15,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// API is the server of the admin API. Its methods may be called from any goroutine, but only one at a time.
+// API is the server of the admin API. Its methods may be called from any goroutine, but one at a time.
 type API struct {
 	server
-	socket  *socket // nil on TCP
-	private bool    // only processes of the same upgrade reach it
+	socket  *socket // nil for TCP
+	private bool    // reachable only by processes of the same upgrade
 	daemon  Daemon
 	level   zap.AtomicLevel
 	slow    *SlowTurns
@@ -27,15 +27,14 @@ type API struct {
 }
 
 const (
-	// requestTimeout bounds what a request waits for. It leaves time to write the answer before writeTimeout.
+	// requestTimeout limits a request. It leaves time to write the answer before writeTimeout.
 	requestTimeout = writeTimeout - 5*time.Second
-	// maxClients is how many clients of the API are connected at most, and maxScrapers how many of the metrics.
+	// maxClients limits the connected clients of the API, and maxScrapers those of the metrics.
 	maxClients  = 64
 	maxScrapers = 32
 )
 
-// ListenAPI takes the address of the admin API, so that its errors are known early. Clients wait until [API.Serve] is
-// called.
+// ListenAPI binds the address of the admin API, so that errors show early. Clients wait until [API.Serve] is called.
 func ListenAPI(cfg config.Admin, log *zap.Logger) (*API, error) {
 	a := &API{server: newServer("admin", nil, cfg.WebConfigFile, maxClients, log)}
 	l, err := a.listen(cfg)
@@ -64,7 +63,7 @@ func (a *API) listen(cfg config.Admin) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// Serve begins to answer from d, and returns. level is the log's. slow may be nil.
+// Serve starts answering requests for d, and returns. level is that of the log. slow may be nil.
 func (a *API) Serve(d Daemon, level zap.AtomicLevel, slow *SlowTurns) {
 	a.daemon, a.level, a.slow = d, level, slow
 	if a.socket != nil {
@@ -78,12 +77,12 @@ func (a *API) Serve(d Daemon, level zap.AtomicLevel, slow *SlowTurns) {
 	a.serve(h)
 }
 
-// isOpen reports whether other machines reach a.
+// isOpen reports whether other machines can reach a.
 func (a *API) isOpen() bool {
 	return !a.private && a.socket == nil && !isLoopbackAddress(a.listener.Addr().String())
 }
 
-// Address is the address that a listens on, as "unix:///PATH" or "tcp://HOST:PORT".
+// Address returns the address that a listens on, as "unix:///PATH" or "tcp://HOST:PORT".
 func (a *API) Address() string {
 	if a.socket != nil {
 		return "unix://" + a.socket.path
@@ -91,8 +90,8 @@ func (a *API) Address() string {
 	return "tcp://" + a.listener.Addr().String()
 }
 
-// Close ends the server, and removes its unix socket, unless it is another process's: by now, or still. Answers in
-// flight have a second to be finished.
+// Close stops the server, and removes its unix socket unless that belongs to another process, not taken over yet or
+// handed over. Answers in flight have a second to finish.
 func (a *API) Close() error {
 	if a.socket == nil {
 		return a.server.Close()
@@ -100,7 +99,7 @@ func (a *API) Close() error {
 	return errors.Join(a.socket.remove(), a.server.Close())
 }
 
-// handler is the API with what all requests have in common.
+// handler returns the API with what all requests have in common.
 func (a *API) handler() http.Handler {
 	byPath := map[string]map[string]route{}
 	for _, r := range routes() {
@@ -115,19 +114,19 @@ func (a *API) handler() http.Handler {
 	}
 	mountPage(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		text := fmt.Sprintf("there is no path %q: /v1/openapi.json lists all", clip(r.URL.Path))
+		text := fmt.Sprintf("no path %q: /v1/openapi.json lists all", clip(r.URL.Path))
 		problem(http.StatusNotFound, text).write(w)
 	})
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		problem(http.StatusForbidden, "requests of other sites' pages are refused").write(w)
+		problem(http.StatusForbidden, "cross-site requests are refused").write(w)
 	}))
 	return a.local(protection.Handler(mux))
 }
 
-// local refuses requests for other host names: a page whose name has been given a loopback address must not reach the
-// API through its reader's browser. To a unix socket, which a browser reaches through ssh only, clients send any word
-// as the host; names of sites have a dot. With TLS, the client has checked that the name is ours.
+// local refuses requests for other host names: a page whose name resolves to a loopback address must not reach the
+// API through its reader's browser. On a unix socket, which browsers reach only through ssh, clients send any word as
+// the host; names of sites contain a dot. With TLS, the client has verified the name.
 func (a *API) local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil {
@@ -139,7 +138,7 @@ func (a *API) local(next http.Handler) http.Handler {
 			host = r.Host
 		}
 		if !isLoopback(host) && (a.socket == nil || strings.Contains(host, ".")) {
-			problem(http.StatusForbidden, "the host of a request is a loopback address or localhost").write(w)
+			problem(http.StatusForbidden, "the Host of a request must be a loopback address or localhost").write(w)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -151,7 +150,7 @@ func isLoopback(host string) bool {
 	return err == nil && ip.IsLoopback() || host == "localhost"
 }
 
-// path answers all methods of a path.
+// path handles all methods of a path.
 func (a *API) path(methods map[string]route) http.Handler {
 	allow := allowed(methods)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -162,7 +161,7 @@ func (a *API) path(methods map[string]route) http.Handler {
 		route, ok := methods[method]
 		if !ok {
 			w.Header().Set("Allow", allow)
-			problem(http.StatusMethodNotAllowed, fmt.Sprintf("%s has no %s: use %s",
+			problem(http.StatusMethodNotAllowed, fmt.Sprintf("%s does not support %s: use %s",
 				clip(r.URL.Path), clip(r.Method), allow)).write(w)
 			return
 		}

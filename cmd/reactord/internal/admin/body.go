@@ -13,17 +13,17 @@ import (
 	"strings"
 )
 
-// maxBody is the maximum size of a request's body in bytes.
+// maxBody limits the body of a request, in bytes.
 const maxBody = 64 << 10
 
-// bodyOf is the field of an input type that is the request's body.
+// bodyOf returns the field of an input type that is the body of the request.
 func bodyOf(t reflect.Type) (reflect.StructField, bool) { return t.FieldByName("Body") }
 
-// decodeBody reads the body of r, which is one JSON object, into the struct v.
+// decodeBody decodes the body of r, a JSON object, into the struct v.
 func decodeBody(w http.ResponseWriter, r *http.Request, v reflect.Value) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return problem(http.StatusUnsupportedMediaType, "the body is JSON: send Content-Type: application/json")
+		return problem(http.StatusUnsupportedMediaType, "the body must be JSON: send Content-Type: application/json")
 	}
 	text, err := readBody(w, r)
 	if err != nil {
@@ -32,11 +32,11 @@ func decodeBody(w http.ResponseWriter, r *http.Request, v reflect.Value) error {
 	return decodeJSON(text, v)
 }
 
-// refuseBody is an error if r has a body.
+// refuseBody returns an error if r has a body.
 func refuseBody(w http.ResponseWriter, r *http.Request) error {
 	text, err := readBody(w, r)
 	if err == nil && len(text) > 0 {
-		err = problem(http.StatusBadRequest, "this request has no body")
+		err = problem(http.StatusBadRequest, "this request takes no body")
 	}
 	return err
 }
@@ -47,12 +47,12 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", maxBody))
 	}
 	if err != nil {
-		return nil, problem(http.StatusBadRequest, "the body could not be read: "+err.Error())
+		return nil, problem(http.StatusBadRequest, "cannot read the body: "+err.Error())
 	}
 	return text, nil
 }
 
-// decodeJSON reads one object, without unknown or repeated fields, and checks its values.
+// decodeJSON decodes an object without unknown or duplicate fields, and checks its values.
 func decodeJSON(text []byte, v reflect.Value) error {
 	bad := func(format string, args ...any) error {
 		return problem(http.StatusBadRequest, "the body "+fmt.Errorf(format, args...).Error())
@@ -60,7 +60,7 @@ func decodeJSON(text []byte, v reflect.Value) error {
 	fields := jsonFields(v.Type())
 	d := json.NewDecoder(bytes.NewReader(text))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return bad("is a JSON object with %s", fieldNames(fields))
+		return bad("must be a JSON object with %s", fieldNames(fields))
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -74,7 +74,7 @@ func decodeJSON(text []byte, v reflect.Value) error {
 		case i < 0:
 			return bad("has the unknown field %q: it may have %s", clip(name), fieldNames(fields))
 		case seen[name]:
-			return bad("has the field %s twice", name)
+			return bad("repeats the field %s", name)
 		}
 		seen[name] = true
 		if err := fields[i].decode(d, v); err != nil {
@@ -85,7 +85,7 @@ func decodeJSON(text []byte, v reflect.Value) error {
 		return bad("is not JSON: %v", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return bad("has something after the object")
+		return bad("continues after the object")
 	}
 	for _, f := range fields {
 		if !f.optional && !seen[f.name] {
@@ -113,7 +113,7 @@ func jsonFields(t reflect.Type) (all []jsonField) {
 	return all
 }
 
-// decode reads the next value of d into the field of the struct v.
+// decode decodes the next value of d into the field of the struct v.
 func (f jsonField) decode(d *json.Decoder, v reflect.Value) error {
 	var text json.RawMessage
 	if err := d.Decode(&text); err != nil {

@@ -21,11 +21,11 @@ import (
 // Client calls the endpoints of a daemon: see [Endpoint.Call]. Its methods may be called from any goroutine.
 type Client struct {
 	access Access
-	url    string // before the path
+	url    string // URL up to the path
 	http   http.Client
 }
 
-// NewClient makes a client. It reads the files of certificates, and does not connect yet.
+// NewClient returns a client. It reads the certificate files, and does not connect yet.
 func NewClient(a Access) (*Client, error) {
 	t, err := a.target()
 	if err != nil {
@@ -45,15 +45,15 @@ func NewClient(a Access) (*Client, error) {
 
 const (
 	dialTimeout = 5 * time.Second
-	// maxAnswer is the maximum size of an answer in bytes that a client reads into memory.
+	// maxAnswer limits an answer read into memory, in bytes.
 	maxAnswer = 64 << 20
 )
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Call calls the endpoint. It returns the answer, and its text as it was received. A problem that the daemon answers
-// with is a [*Problem].
+// Call calls the endpoint, and returns the answer and its text as received. An error reported by the daemon is a
+// [*Problem].
 func (e Endpoint[In, Out]) Call(ctx context.Context, c *Client, in In) (out Out, text []byte, err error) {
 	r, err := e.open(ctx, c, in)
 	if err != nil {
@@ -69,13 +69,13 @@ func (e Endpoint[In, Out]) Call(ctx context.Context, c *Client, in In) (out Out,
 		return out, text, nil
 	}
 	if err := json.Unmarshal(text, &out); err != nil {
-		return out, nil, fmt.Errorf("%s answers with something else than the admin API of reactord: %w",
+		return out, nil, fmt.Errorf("%s is not an admin API of reactord: %w",
 			c.access.Address, err)
 	}
 	return out, text, nil
 }
 
-// Open calls an endpoint whose answer is not JSON. The caller reads the answer and closes it.
+// Open calls an endpoint whose answer is not JSON. The caller reads and closes the answer.
 func Open[In any](ctx context.Context, c *Client, e Endpoint[In, Raw], in In) (io.ReadCloser, error) {
 	return e.open(ctx, c, in)
 }
@@ -108,7 +108,7 @@ func (c *Client) do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// refused is the error of an answer.
+// refused returns the error of an answer.
 func (c *Client) refused(answer *http.Response) error {
 	p := &Problem{}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
@@ -122,21 +122,21 @@ func (c *Client) refused(answer *http.Response) error {
 		c.access.Address, answer.Status)
 }
 
-// stranger is the error of an answer to a client that the daemon does not let in, or nil.
+// stranger returns the error of an answer that denies access, or nil.
 func (c *Client) stranger(code int, text string) error {
 	switch {
 	case code == http.StatusUnauthorized && c.access.User == "":
-		return fmt.Errorf("%s asks for a password: say who you are by --user, and the password by --password-file or "+
+		return fmt.Errorf("%s requires a password: give --user, and the password by --password-file or "+
 			"REACTORD_PASSWORD", c.access.Address)
 	case code == http.StatusUnauthorized:
-		return fmt.Errorf("%s does not know user %q with this password", c.access.Address, c.access.User)
+		return fmt.Errorf("%s rejects user %q with this password", c.access.Address, c.access.User)
 	case strings.Contains(text, "HTTP request to an HTTPS server"):
 		return fmt.Errorf("%s speaks TLS: write https://HOST:PORT", c.access.Address)
 	}
 	return nil
 }
 
-// request makes the request for an input.
+// request returns the request for an input.
 func (e Endpoint[In, Out]) request(ctx context.Context, base string, in In) (*http.Request, error) {
 	v := reflect.ValueOf(&in).Elem()
 	path, query := e.Path, url.Values{}
@@ -168,24 +168,24 @@ func (e Endpoint[In, Out]) request(ctx context.Context, base string, in In) (*ht
 	return r, err
 }
 
-// explain says what to do if no daemon answers.
+// explain adds advice to the error if no daemon answers.
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no reactord answers at %s: %w: start it with this address as admin.address, "+
-			"or say where it is by --address or REACTORD_ADMIN", c.access.Address, err)
+			"or give its address by --address or REACTORD_ADMIN", c.access.Address, err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: %w: run this as the user or with the group that owns the socket (admin.owner, admin.group)",
+		return fmt.Errorf("%s: %w: run this as the user or group that owns the socket (admin.owner, admin.group)",
 			c.access.Address, err)
 	}
 	return fmt.Errorf("%s: %w", c.access.Address, c.explainTLS(err))
 }
 
-// explainTLS says what to do if a certificate is the reason.
+// explainTLS adds advice to the error if a certificate is the reason.
 func (c *Client) explainTLS(err error) error {
 	switch {
 	case isUnknownAuthority(err) && c.access.CACert == "":
-		return fmt.Errorf("%w: say which certificates are trusted by --cacert", err)
+		return fmt.Errorf("%w: give the trusted certificates by --cacert", err)
 	case strings.Contains(err.Error(), "tls: certificate required"):
 		return fmt.Errorf("%w: give one by --cert and --key", err)
 	}

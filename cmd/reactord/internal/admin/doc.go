@@ -1,4 +1,4 @@
-// Package admin is the daemon's two HTTP servers: one for monitoring, and the admin API.
+// Package admin has the daemon's two HTTP servers: one for monitoring, and the admin API.
 //
 // # Monitoring
 //
@@ -7,39 +7,37 @@
 //	GET /readyz   200 while new connections are accepted, 503 after [Server.SetUnready]: send none
 //	GET /         a page with links to these
 //
-// [Listen] takes the address. Requests are answered from [Server.Serve] on: a process that is still starting is neither
-// alive nor ready. [Server.Close] ends the server. No request changes anything. Bind it to an address that only
-// authorised clients can reach, or give it a web configuration file.
+// [Listen] binds the address. Requests are answered from [Server.Serve] on: a process that is still starting is
+// neither alive nor ready. [Server.Close] stops the server. No request changes anything. Bind it to an address that
+// only authorised clients can reach, or give it a web configuration file.
 //
 // # The admin API
 //
-// [ListenAPI] takes a unix socket or an address of TCP, [API.Serve] answers from a [Daemon], [API.Close] ends the
-// server and removes the socket. docs/admin-api.md describes the paths. They are all made from one table of [Endpoint]
-// values: the server's handlers, the calls of a [Client], the OpenAPI document ([OpenAPI]), and the tables of the
+// [ListenAPI] binds a unix socket or a TCP address, [API.Serve] answers for a [Daemon], and [API.Close] stops the
+// server and removes the socket. docs/admin-api.md describes the paths. One table of [Endpoint] values defines them
+// all: the server's handlers, the calls of a [Client], the OpenAPI document ([OpenAPI]), and the tables of the
 // documentation.
 //
-// The permissions of the unix socket say who may use it, and on TCP every local user may, unless there is a web
-// configuration file.
-// Other pages of browsers are refused: those of other sites by their origin, and those with names of their own by their
-// host.
-// Requests are bounded in size and time, and so is the number of clients. What a request has that the API does not know
-// is an error, as is a field or a parameter that is given twice.
+// The permissions of the unix socket control access; on TCP every local user has access, unless there is a web
+// configuration file. Pages of browsers are refused: those of other sites by their origin, and those that rebind a
+// name by their host. Requests are limited in size and time, and so is the number of clients. Unknown and duplicate
+// fields and parameters are errors.
 //
 // # TLS and passwords
 //
-// Either server may have a web configuration file of exporter-toolkit, which exporters of Prometheus have, too: TLS,
-// client certificates, users, headers, a limit on requests. The toolkit reads it for each handshake and each request.
-// [CheckWeb] says what is wrong with it, for people. An address of the API that other machines reach needs a file that
-// asks who they are; requests are refused as soon as it does not any more. Over TLS the servers speak HTTP/1.1 only.
+// Either server may have a web configuration file of exporter-toolkit, as exporters of Prometheus have: TLS, client
+// certificates, users, headers, a limit on requests. The toolkit reads it for each handshake and each request.
+// [CheckWeb] describes what is wrong with it. An API address that other machines can reach needs a file that
+// authenticates them; requests are refused as soon as it no longer does. Over TLS, the servers speak HTTP/1.1 only.
 //
 // # The status page
 //
 //	GET /        a page for people, drawn in the browser from GET /v1/snapshot, which it asks for once a second
 //	GET /page/   its parts: files of the directory page, embedded as they are
 //
-// It is on the address of the admin API, under the same rules, and only reads. Its policy (Content-Security-Policy)
-// allows what these paths serve, and nothing else. A new figure is a field of [Snapshot], and a line of page/tables.js,
-// page/charts.js or page/figures.js:
+// It is served at the address of the admin API, under the same rules, and is read-only. Its Content-Security-Policy
+// allows what these paths serve, and nothing else. A new figure is a field of [Snapshot], and a line of
+// page/tables.js, page/charts.js or page/figures.js:
 //
 //	main.js     asks, and says what is live, paused or lost
 //	model.js    makes rates of counters
@@ -47,12 +45,13 @@
 //	chart.js, table.js, events.js   how things look
 //	format.js, dom.js               numbers as text, elements
 //
-// What the page holds is bounded: ten minutes of a few series, 200 events, and the last snapshot. It shows 25 rows of a
-// table at a time.
+// The page holds a limited amount: ten minutes of a few series, 200 events, and the last snapshot. It shows 25 rows
+// of a table at a time.
 //
-// # What both guarantee
+// # Guarantees of both
 //
-// The servers use net/http and ordinary goroutines, apart from the loops, so that they answer while the loops are busy.
+// The servers use net/http and ordinary goroutines, apart from the loops, so that they answer while the loops are
+// busy.
 //
 // # Files
 //

@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process that replaces another one takes over its listening sockets. Both answer on them until the old one leaves.
+// A process that replaces another takes over its listening sockets. Both answer on them until the old one leaves.
 
-// TakeOver takes over a TCP listener for metrics. webFile is as that of [Listen].
+// TakeOver returns a server for metrics on an inherited TCP listener. webFile is as in [Listen].
 func TakeOver(l net.Listener, webFile string, log *zap.Logger) *Server {
 	return &Server{server: newServer("metrics", l, webFile, maxScrapers, log)}
 }
 
-// TakeOverAPI takes over a listener for the admin API, which listens on the address of cfg. A unix socket keeps its
-// file, with its owner and permissions.
+// TakeOverAPI returns the admin API on an inherited listener for the address of cfg. A unix socket keeps its file,
+// with its owner and permissions.
 func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error) {
 	a := &API{server: newServer("admin", l, cfg.WebConfigFile, maxClients, log)}
 	if u, ok := l.(*net.UnixListener); ok {
@@ -40,33 +40,33 @@ func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error
 	return a, nil
 }
 
-// ServePrivate answers requests on a listener that only processes of the same upgrade reach, until [API.Close].
+// ServePrivate answers requests on a listener that only processes of the same upgrade can reach, until [API.Close].
 func ServePrivate(l net.Listener, d Daemon, level zap.AtomicLevel, log *zap.Logger) *API {
 	a := &API{private: true, server: newServer("old process", l, "", maxClients, log)}
 	a.Serve(d, level, nil)
 	return a
 }
 
-// NewPrivateClient makes a client of an API of [ServePrivate]. dial connects to it.
+// NewPrivateClient returns a client for an API of [ServePrivate], to which dial connects.
 func NewPrivateClient(dial func() (net.Conn, error)) *Client {
 	return &Client{Access{Address: "the old process"}, "http://localhost", http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() },
 	}}}
 }
 
-// Dup is a copy of the listening socket for another process. The caller closes it.
+// Dup duplicates the listening socket for another process. The caller closes the copy.
 func (s *Server) Dup() (fd int, err error) { return dup(s.listener) }
 
-// Dup is a copy of the listening socket for another process. The caller closes it.
+// Dup duplicates the listening socket for another process. The caller closes the copy.
 func (a *API) Dup() (fd int, err error) { return dup(a.listener) }
 
-// Leave ends the server, and leaves the file of its unix socket to the process that has taken it over.
+// Leave stops the server, and leaves the file of its unix socket to the process that has taken it over.
 func (a *API) Leave() error {
 	a.socket = nil
 	return a.server.Close()
 }
 
-// dup does not change the mode of the socket, as the method File would.
+// dup does not change the mode of the socket, unlike the method File.
 func dup(l net.Listener) (fd int, err error) {
 	raw, err := l.(syscall.Conn).SyscallConn()
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxHealth is the maximum size in bytes of an answer about health that is read.
+// maxHealth limits an answer about health that is read, in bytes.
 const maxHealth = 256
 
-// Health asks the address of the metrics for path, "/readyz" or "/livez". It returns the first line of the answer of a
-// daemon that is well.
+// Health requests path, "/readyz" or "/livez", at the address of the metrics. It returns the first line of the answer
+// of a healthy daemon.
 func (c *Client) Health(ctx context.Context, path string) (string, error) {
 	where := c.access.Address + path
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)

@@ -13,14 +13,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// The bounds on slow and idle clients.
+// Limits for slow and idle clients.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
-	retryTime     = time.Second // between two looks at a file that is wrong
-	closeTimeout  = time.Second // for answers in flight when the server is closed
+	retryTime     = time.Second // between two checks of an invalid file
+	closeTimeout  = time.Second // for answers in flight when the server closes
 	maxHeader     = 16 << 10    // bytes
 )
 
@@ -29,7 +29,7 @@ type server struct {
 	name     string // in the log
 	http     http.Server
 	listener net.Listener
-	web      string // the path of its web configuration file; "": it has none
+	web      string // path of its web configuration file, or ""
 	log      *zap.Logger
 	limit    *connlimit.Limit
 	waiting  unanswered
@@ -38,12 +38,12 @@ type server struct {
 	closing  sync.Once
 }
 
-// newServer returns a server with a bound on its connections.
+// newServer returns a server with a limit on its connections.
 func newServer(name string, l net.Listener, web string, most int, log *zap.Logger) server {
 	return server{name: name, listener: l, web: web, limit: connlimit.New(most), log: log}
 }
 
-// serve begins to answer, and returns. Over TLS it speaks HTTP/1.1, too: the bounds are on connections.
+// serve starts answering, and returns. Over TLS it speaks HTTP/1.1 only, because the limits apply to connections.
 func (s *server) serve(h http.Handler) {
 	h = s.limit.Handler(h)
 	wrong := &complaints{name: s.name, file: s.web, log: s.log}
@@ -67,14 +67,14 @@ func (s *server) serve(h http.Handler) {
 	go s.run(ctx, h, wrong)
 }
 
-// run answers until s is closed. If the web configuration file is wrong by now, clients wait until it is right.
+// run answers until s is closed. While the web configuration file is invalid, clients wait.
 func (s *server) run(ctx context.Context, h http.Handler, wrong *complaints) {
 	defer close(s.ended)
 	l := s.limit.Listener(newReserved(s.listener))
 	defer l.Close()
 	said := ""
 	probes := newProbes(s.web, h)
-	s.http.BaseContext = func(net.Listener) context.Context { // Serve has put its own handler before h
+	s.http.BaseContext = func(net.Listener) context.Context { // Serve has wrapped h
 		if s.web != "" {
 			probes.limited, s.http.Handler = s.http.Handler, probes
 		}
@@ -91,7 +91,7 @@ func (s *server) run(ctx context.Context, h http.Handler, wrong *complaints) {
 		}
 		if text := err.Error(); text != said {
 			said = text
-			s.log.Error(s.name+": the server does not answer", zap.Error(err))
+			s.log.Error(s.name+": server failed", zap.Error(err))
 		}
 		if s.web == "" {
 			return
@@ -104,7 +104,7 @@ func (s *server) run(ctx context.Context, h http.Handler, wrong *complaints) {
 	}
 }
 
-// Close ends the server. Requests on connections that it has accepted have a second to arrive and to be answered.
+// Close stops the server. Requests on accepted connections have a second to arrive and be answered.
 func (s *server) Close() error {
 	if s.ended == nil {
 		return s.listener.Close()
@@ -114,11 +114,11 @@ func (s *server) Close() error {
 	return err
 }
 
-// finish ends the server in steps, because Shutdown drops a request that arrives while it waits.
+// finish stops the server in steps, because Shutdown drops a request that arrives while it waits.
 func (s *server) finish() error {
 	s.stop()
 	err := s.listener.Close()
-	<-s.ended // no connection is accepted any more
+	<-s.ended // no more connections are accepted
 	s.http.SetKeepAlivesEnabled(false)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

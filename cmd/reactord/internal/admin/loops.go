@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// inFlightTimeout is how long a loop may take to say what is in flight.
+// inFlightTimeout is how long to wait for a loop's list of operations.
 const inFlightTimeout = 2 * time.Second
 
 func (a *API) loops(context.Context, *None) (Loops, error) {
@@ -50,7 +50,7 @@ func (a *API) inFlight(w http.ResponseWriter, r *http.Request, _ *None) error {
 	return nil
 }
 
-// SlowTurns remembers the last slow turns of loops. Its zero value works. A nil one remembers nothing.
+// SlowTurns remembers the last slow turns of loops. The zero value is ready to use. A nil one remembers nothing.
 type SlowTurns struct {
 	mu    sync.Mutex
 	turns []SlowTurn
@@ -59,7 +59,7 @@ type SlowTurns struct {
 // maxSlowTurns is how many slow turns are remembered.
 const maxSlowTurns = 16
 
-// Add remembers a turn: it is for [reactor.LoopConfig.OnSlowTurn]. From any goroutine.
+// Add records a turn, as [reactor.LoopConfig.OnSlowTurn]. It may be called from any goroutine.
 func (s *SlowTurns) Add(t reactor.SlowTurn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// Server answers questions about the daemon for monitoring, on one address. Its methods may be called from any
-// goroutine, but only one at a time.
+// Server serves monitoring of the daemon on one address. Its methods may be called from any goroutine, but one at a
+// time.
 type Server struct {
 	server
-	unready atomic.Pointer[string] // why; nil: it is ready
+	unready atomic.Pointer[string] // the reason; nil if ready
 	check   atomic.Pointer[func() string]
 }
 
-// Listen takes the address, in the form of [net.Listen], so that its errors are known early. Clients wait until
-// [Server.Serve] is called. webFile is the path of its web configuration file, which [CheckWeb] has found right, or "".
+// Listen binds the address, in the form of [net.Listen], so that errors show early. Clients wait until [Server.Serve]
+// is called. webFile is the path of a web configuration file validated by [CheckWeb], or "".
 func Listen(address, webFile string, log *zap.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -29,23 +29,23 @@ func Listen(address, webFile string, log *zap.Logger) (*Server, error) {
 	return TakeOver(l, webFile, log), nil
 }
 
-// Serve begins to answer, and returns. metrics is the handler of /metrics.
+// Serve starts answering, and returns. metrics handles /metrics.
 func (s *Server) Serve(metrics http.Handler) { s.serve(s.routes(metrics)) }
 
-// Addr is the address that s listens on.
+// Addr returns the address that s listens on.
 func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// SetReady makes /readyz answer that new connections may be sent, as it does at first.
+// SetReady makes /readyz report that new connections are welcome, as it does at first.
 func (s *Server) SetReady() { s.unready.Store(nil) }
 
-// SetUnready makes it answer that they may not, and why.
+// SetUnready makes /readyz report that they are not, and why.
 func (s *Server) SetUnready(why string) { s.unready.Store(&why) }
 
-// CheckReady has /readyz ask check whether new connections are accepted: it returns why not, or "". It is called from
+// CheckReady makes /readyz call check for the reason why new connections are not accepted, or "". It is called from
 // any goroutine.
 func (s *Server) CheckReady(check func() string) { s.check.Store(&check) }
 
-// whyUnready returns why new connections may not be sent, or "".
+// whyUnready returns why new connections are not welcome, or "".
 func (s *Server) whyUnready() string {
 	if why := s.unready.Load(); why != nil {
 		return *why

@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// The status page: static files, which the browser draws from [GetSnapshot].
+// pageFiles holds the status page: static files, which the browser fills from [GetSnapshot].
 //
 //go:embed page/*.html page/*.css page/*.js page/*.svg
 var pageFiles embed.FS
 
-// pagePolicy lets the page load what the API serves, and nothing else: no inline code or style, no other site, no frame
-// around it.
+// pagePolicy restricts the page to what the API serves: no inline code or style, no other site, no frame around it.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
@@ -35,7 +34,7 @@ func mountPage(mux *http.ServeMux) {
 	}
 }
 
-// pageFile serves a file. The browser asks each time whether it has changed: it does with the program.
+// pageFile serves a file. The browser revalidates it each time, since it changes with the program.
 func pageFile(name string, text []byte) http.Handler {
 	sum := sha256.Sum256(text)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`

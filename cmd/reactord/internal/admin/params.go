@@ -20,7 +20,7 @@ type param struct {
 	field reflect.StructField
 }
 
-// params lists the parameters of an input type, embedded ones too.
+// params lists the parameters of an input type, including embedded ones.
 func params(t reflect.Type) (all []param) {
 	for _, f := range reflect.VisibleFields(t) {
 		for _, in := range []string{"path", "query"} {
@@ -32,7 +32,7 @@ func params(t reflect.Type) (all []param) {
 	return all
 }
 
-// get is the text of the parameter in the input v. It is "" if the parameter is not set.
+// get returns the text of the parameter in the input v, or "" if it is not set.
 func (p param) get(v reflect.Value) string {
 	f := v.FieldByIndex(p.field.Index)
 	if f.IsZero() {
@@ -59,18 +59,18 @@ func (p param) set(v reflect.Value, text string) error {
 	case encoding.TextUnmarshaler:
 		err = into.UnmarshalText([]byte(text))
 	default:
-		panic("admin: no parameter can be a " + f.Type().String())
+		panic("admin: no parameter can be of type " + f.Type().String())
 	}
 	if err == nil {
 		err = check(f, p.field.Tag)
 	}
 	if err != nil {
-		return fmt.Errorf("the parameter %s is %s, not %q", p.name, want(p.field), clip(text))
+		return fmt.Errorf("the parameter %s must be %s, not %q", p.name, want(p.field), clip(text))
 	}
 	return nil
 }
 
-// want says what a field is, for a message.
+// want describes the valid values of a field for a message.
 func want(f reflect.StructField) string {
 	if values, ok := f.Tag.Lookup("enum"); ok {
 		return "one of " + strings.ReplaceAll(values, ",", ", ")
@@ -98,7 +98,7 @@ func want(f reflect.StructField) string {
 	}
 }
 
-// parseDuration reads a duration; a number without a unit is seconds, as tools for profiles write them.
+// parseDuration parses a duration; a number without a unit is in seconds, as profiling tools write it.
 func parseDuration(text string) (time.Duration, error) {
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return time.Duration(n) * time.Second, nil
@@ -110,7 +110,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, err
 }
 
-// ParsePrefix reads a prefix of addresses, or one address.
+// ParsePrefix parses a prefix of addresses, or a single address.
 func ParsePrefix(text string) (netip.Prefix, error) {
 	if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
 		ip = ip.Unmap()
@@ -120,11 +120,11 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 	return p.Masked(), err
 }
 
-// decodeQuery sets the parameters of the query. Unknown and repeated ones are errors.
+// decodeQuery sets the parameters of a query. Unknown and duplicate ones are errors.
 func decodeQuery(all []param, v reflect.Value, query string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return fmt.Errorf("the query cannot be read: %w", err)
+		return fmt.Errorf("cannot parse the query: %w", err)
 	}
 	var known []string
 	for _, p := range all {
@@ -152,7 +152,7 @@ func decodeQuery(all []param, v reflect.Value, query string) error {
 	return nil
 }
 
-// check compares a value with the tags enum, min and max of its field. A value that is not set is right.
+// check validates a value by the tags enum, min and max of its field. An unset value is valid.
 func check(v reflect.Value, tag reflect.StructTag) error {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -175,7 +175,7 @@ func check(v reflect.Value, tag reflect.StructTag) error {
 	return nil
 }
 
-// clip shortens text of others for a message.
+// clip shortens foreign text for a message.
 func clip(text string) string {
 	const most = 60
 	if r := []rune(text); len(r) > most {

@@ -7,26 +7,26 @@ import (
 	"sync"
 )
 
-// probes answers /livez and /readyz of metrics with a web configuration file. The rate limit of the file is shared by
-// all clients: any of them could have the probes of others refused. So a probe is not limited if it needs no password,
-// or has one that was accepted before; guessing a password is.
+// probes answers /livez and /readyz of metrics with a web configuration file. All clients share the rate limit of the
+// file, so any of them could have the probes of others refused. Therefore a probe is not limited if it needs no
+// password, or sends one that was accepted before; guessing a password is.
 type probes struct {
-	web     string       // the path of the web configuration file
-	answer  http.Handler // of all requests
-	limited http.Handler // the toolkit's, which leads to answer
+	web     string       // path of the web configuration file
+	answer  http.Handler // for all requests
+	limited http.Handler // the toolkit's handler around answer
 
 	mu       sync.Mutex
 	salt     [16]byte
-	accepted map[string][sha256.Size]byte // by user: the digest of the hash and the password
+	accepted map[string][sha256.Size]byte // digest of hash and password, by user
 }
 
 func newProbes(web string, answer http.Handler) *probes {
 	p := &probes{web: web, answer: answer, accepted: map[string][sha256.Size]byte{}}
-	_, _ = rand.Read(p.salt[:]) // it does not fail
+	_, _ = rand.Read(p.salt[:]) // never fails
 	return p
 }
 
-// ServeHTTP answers a request as the toolkit does, but for probes.
+// ServeHTTP answers a request like the toolkit, except for probes.
 func (p *probes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if (r.URL.Path == "/livez" || r.URL.Path == "/readyz") && p.admits(w, r) {
 		p.answer.ServeHTTP(w, r)
@@ -35,11 +35,11 @@ func (p *probes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.limited.ServeHTTP(w, r)
 }
 
-// admits reports whether the rate limit does not concern a probe, and sets the headers of the file.
+// admits reports whether a probe is exempt from the rate limit, and sets the headers of the file.
 func (p *probes) admits(w http.ResponseWriter, r *http.Request) bool {
 	c, err := readWeb(p.web)
 	if err != nil {
-		return false // the toolkit says so
+		return false // reported by the toolkit
 	}
 	if len(c.Users) != 0 {
 		user, password, _ := r.BasicAuth()
@@ -58,7 +58,7 @@ func (p *probes) admits(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// note is called for each request that the toolkit has let through.
+// note is called for each request that the toolkit lets through.
 func (p *probes) note(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, ok := r.BasicAuth(); ok {

@@ -10,16 +10,16 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Problem is the answer to a request that has failed: RFC 9457. It is an error, too.
+// Problem is the answer to a failed request, by RFC 9457. It is also an error.
 type Problem struct {
-	Type   string  `json:"type" doc:"Always about:blank: the status says what kind of problem it is."`
+	Type   string  `json:"type" doc:"Always about:blank: the status is the type of the problem."`
 	Title  string  `json:"title" doc:"The name of the status."`
 	Status int     `json:"status" doc:"The status of the answer."`
-	Detail string  `json:"detail" doc:"What is wrong, and what to do instead."`
-	Errors []Place `json:"errors,omitempty" doc:"Each thing that is wrong, if there are several or they have a place."`
+	Detail string  `json:"detail" doc:"What is wrong, and what to do."`
+	Errors []Place `json:"errors,omitempty" doc:"Each error, if there are several or they have a place."`
 }
 
-// Error is the detail, or the errors with their places, one a line.
+// Error returns the detail, or the errors with their places, one per line.
 func (p *Problem) Error() string {
 	if len(p.Errors) == 0 {
 		return p.Detail
@@ -31,7 +31,7 @@ func (p *Problem) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// String is "file:line:column: text".
+// String returns "file:line:column: text".
 func (p Place) String() string {
 	if p.File == "" {
 		return p.Text
@@ -45,7 +45,7 @@ func problem(status int, detail string) *Problem {
 	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
-// problemOf is the answer for an error of a handler.
+// problemOf returns the answer for an error of a handler.
 func problemOf(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
@@ -69,7 +69,7 @@ func problemOf(err error) *Problem {
 	return p
 }
 
-// Places are the errors that err joins, with their places in the configuration file if they have one.
+// Places returns the errors that err joins, with their places in the configuration file, if any.
 func Places(err error) []Place {
 	switch e := err.(type) { //nolint:errorlint // it walks the tree itself, to find all
 	case nil:
@@ -84,7 +84,7 @@ func Places(err error) []Place {
 		if err.Error() == errors.Join(e.Unwrap()...).Error() {
 			return all
 		}
-		// One error that wraps several, as a kind and a cause.
+		// An error that wraps several, such as a kind and a cause.
 		if all = slices.DeleteFunc(all, func(p Place) bool { return p.File == "" }); len(all) > 0 {
 			return all
 		}
@@ -102,7 +102,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 	write(w, p.Status, problemType, append(text, '\n'))
 }
 
-// write answers with a whole body.
+// write answers with a complete body.
 func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)

@@ -18,14 +18,14 @@ const (
 )
 
 var profileDocs = map[string]string{
-	"allocs":       "all memory that was allocated",
-	"block":        "where goroutines have waited for synchronisation; empty unless recorded",
-	"cpu":          "where CPU time is spent, for so many seconds",
+	"allocs":       "all memory allocations",
+	"block":        "where goroutines waited for synchronisation; empty unless recorded",
+	"cpu":          "where CPU time is spent, over a number of seconds",
 	"goroutine":    "the stacks of all goroutines",
 	"heap":         "the memory in use",
 	"mutex":        "holders of contended mutexes; empty unless recorded",
-	"threadcreate": "what has created threads",
-	"trace":        "what the scheduler does, for so many seconds: for go tool trace",
+	"threadcreate": "where threads were created",
+	"trace":        "execution trace over a number of seconds, for go tool trace",
 }
 
 func (a *API) profiles(context.Context, *None) (Profiles, error) {
@@ -37,12 +37,12 @@ func (a *API) profiles(context.Context, *None) (Profiles, error) {
 	return Profiles{all}, nil
 }
 
-// profile writes the profile while it is made: a trace may be large.
+// profile streams the profile while it is recorded: a trace may be large.
 func (a *API) profile(w http.ResponseWriter, r *http.Request, q *ProfileQuery) error {
 	w.Header().Set("Content-Type", PostProfile.Media)
 	w.Header().Set("Cache-Control", "no-store")
 	if q.Length > maxRecording {
-		return problem(http.StatusBadRequest, fmt.Sprintf("seconds is at most %v", maxRecording.Seconds()))
+		return problem(http.StatusBadRequest, fmt.Sprintf("seconds must be at most %v", maxRecording.Seconds()))
 	}
 	switch q.Name {
 	case "cpu":
@@ -61,7 +61,7 @@ func (a *API) profile(w http.ResponseWriter, r *http.Request, q *ProfileQuery) e
 	return nil
 }
 
-// record records until the time has passed or the client has gone.
+// record records until the time is up or the client is gone.
 func record(w http.ResponseWriter, r *http.Request, q *ProfileQuery, start func(io.Writer) error, stop func()) error {
 	d := cmp.Or(q.Length, defaultRecording)
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d + writeTimeout)); err != nil {

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// reserved is a listener that keeps a descriptor for one connection. So an operator can look into a process that has no
-// descriptor left: the kept one is closed, which makes room for the connection, and opened again when that has ended.
+// reserved is a listener that keeps a spare descriptor for one connection, so that an operator can inspect a process
+// that is out of descriptors: the spare is closed to make room for the connection, and reopened when that has ended.
 type reserved struct {
 	net.Listener
 	mu   sync.Mutex
-	kept *os.File // nil: it is in use, or could not be opened
+	kept *os.File // nil while in use, or if it could not be opened
 }
 
 func newReserved(l net.Listener) *reserved {
@@ -22,16 +22,16 @@ func newReserved(l net.Listener) *reserved {
 	return r
 }
 
-// keep opens the descriptor, unless it is open.
+// keep opens the spare descriptor, unless it is open.
 func (r *reserved) keep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == nil {
-		r.kept, _ = os.Open(os.DevNull) // if there is none now, the next connection tries again
+		r.kept, _ = os.Open(os.DevNull) // on failure, the next connection tries again
 	}
 }
 
-// use closes the descriptor. It reports whether there was one.
+// use closes the spare descriptor, and reports whether there was one.
 func (r *reserved) use() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,7 @@ func (r *reserved) use() bool {
 	return true
 }
 
-// Accept accepts a connection, with the reserve if there is no other descriptor.
+// Accept accepts a connection, with the spare if no other descriptor is left.
 func (r *reserved) Accept() (net.Conn, error) {
 	c, err := r.Listener.Accept()
 	if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) || !r.use() {
@@ -56,20 +56,20 @@ func (r *reserved) Accept() (net.Conn, error) {
 	return &onReserve{Conn: c, reserve: r}, nil
 }
 
-// Close closes the listener, and the reserve.
+// Close closes the listener and the spare.
 func (r *reserved) Close() error {
 	r.use()
 	return r.Listener.Close()
 }
 
-// onReserve is a connection that has the descriptor of the reserve.
+// onReserve is a connection that uses the spare descriptor.
 type onReserve struct {
 	net.Conn
 	reserve *reserved
 	once    sync.Once
 }
 
-// Close gives the descriptor back.
+// Close closes the connection, and restores the spare.
 func (c *onReserve) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(c.reserve.keep)

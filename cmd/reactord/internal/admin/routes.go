@@ -28,7 +28,7 @@ type route struct {
 	serve                   func(a *API, w http.ResponseWriter, r *http.Request, in any) error
 }
 
-// routes is the table of all endpoints.
+// routes returns the table of all endpoints.
 func routes() []route {
 	return []route{
 		bind(GetStatus, (*API).status),
@@ -62,7 +62,7 @@ func routes() []route {
 	}
 }
 
-// bind makes a route of an endpoint whose answer is JSON.
+// bind returns the route of an endpoint with a JSON answer.
 func bind[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (Out, error)) route {
 	r := e.route()
 	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error {
@@ -73,8 +73,8 @@ func bind[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (
 	return r
 }
 
-// patient makes a route like [bind] of an endpoint that may take longer than other requests and bounds its own time. It
-// ends when the client has gone.
+// patient is [bind] for an endpoint that may take longer than others and limits its own time. It ends when the client
+// is gone.
 func patient[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (Out, error)) route {
 	r := e.route()
 	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error {
@@ -104,7 +104,7 @@ func respond[In, Out any](
 	return nil
 }
 
-// raw makes a route of an endpoint that writes its answer itself.
+// raw returns the route of an endpoint that writes its answer itself.
 func raw[In any](e Endpoint[In, Raw], f func(*API, http.ResponseWriter, *http.Request, *In) error) route {
 	r := e.route()
 	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error { return f(a, w, req, in.(*In)) }
@@ -122,7 +122,7 @@ func (e Endpoint[In, Out]) route() route {
 	return r
 }
 
-// allowed is the value of the header Allow.
+// allowed returns the value of the Allow header.
 func allowed(methods map[string]route) string {
 	var all []string
 	for m := range methods {
@@ -191,7 +191,7 @@ func (a *API) hasBackend(name string) bool {
 	return slices.ContainsFunc(a.daemon.Backends(), func(b stats.Backend) bool { return b.Name == name })
 }
 
-// server1 is one server.
+// server1 returns one server.
 func (a *API) server1(_ context.Context, k *ServerKey) (stats.Server, error) {
 	for _, s := range a.daemon.Servers() {
 		if s.Backend == k.Backend && (s.Name == k.Server || s.Address == k.Server) {
@@ -206,7 +206,7 @@ func (a *API) server1(_ context.Context, k *ServerKey) (stats.Server, error) {
 
 func (a *API) setServer(ctx context.Context, u *ServerUpdate) (stats.Server, error) {
 	if u.Body == (ServerChange{}) {
-		return stats.Server{}, problem(http.StatusBadRequest, "the body has nothing to change: set state, weight, or both")
+		return stats.Server{}, problem(http.StatusBadRequest, "the body changes nothing: set state, weight, or both")
 	}
 	if err := a.daemon.SetServer(ctx, u.Backend, u.Server, u.Body); err != nil {
 		return stats.Server{}, err
@@ -230,7 +230,7 @@ func (a *API) resetServer(ctx context.Context, k *ServerKey) (stats.Server, erro
 	return a.server1(ctx, k)
 }
 
-// defaultPage is how many connections an answer has at most.
+// defaultPage is the default limit on connections in an answer.
 const defaultPage = 1000
 
 func (a *API) connections(ctx context.Context, q *ConnectionQuery) (Connections, error) {
@@ -244,8 +244,8 @@ func (a *API) connections(ctx context.Context, q *ConnectionQuery) (Connections,
 
 func (a *API) closeConnections(ctx context.Context, q *CloseQuery) (Closed, error) {
 	if q.All == (q.Filter != Filter{}) {
-		return Closed{}, problem(http.StatusBadRequest, "choose which connections to close: by at least one parameter "+
-			"such as listener or client, or all of them by all=true")
+		return Closed{}, problem(http.StatusBadRequest, "say which connections to close: give at least one parameter "+
+			"such as listener or client, or all=true")
 	}
 	n, err := a.daemon.CloseConnections(ctx, &q.Filter)
 	if err == nil {
@@ -267,7 +267,7 @@ func (a *API) reload(ctx context.Context, _ *None) (Reload, error) {
 	return r.whole(), err
 }
 
-// whole is r without null.
+// whole replaces null by empty lists in r.
 func (r Reload) whole() Reload {
 	r.Changes, r.Errors = list(r.Changes), list(r.Errors)
 	return r
@@ -334,7 +334,7 @@ func (a *API) serveOpenAPI(w http.ResponseWriter, _ *http.Request, _ *None) erro
 	return nil
 }
 
-// list is l, or an empty list instead of null.
+// list returns l, or an empty list instead of null.
 func list[T any](l []T) []T {
 	if l == nil {
 		return []T{}

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// object is a JSON object. Its fields are written in the order of their names.
+// object is a JSON object. Its fields are written in alphabetical order.
 type object = map[string]any
 
-// schemas makes JSON Schemas of types, and collects those of structs, by name.
+// schemas generates JSON Schemas of types, and collects those of structs by name.
 type schemas struct{ named object }
 
-// of is the schema of a type.
+// of returns the schema of a type.
 func (s *schemas) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -67,7 +67,7 @@ func (s *schemas) structure(t reflect.Type) object {
 	return object{"type": "object", "properties": properties, "required": required}
 }
 
-// field is the schema of a field with what its tags say.
+// field returns the schema of a field, including what its tags say.
 func (s *schemas) field(f reflect.StructField) object {
 	schema := s.of(f.Type)
 	if doc := f.Tag.Get("doc"); doc != "" {
@@ -84,7 +84,7 @@ func (s *schemas) field(f reflect.StructField) object {
 	return schema
 }
 
-// OpenAPI is the OpenAPI 3.1 document of the API.
+// OpenAPI returns the OpenAPI 3.1 document of the API.
 func OpenAPI() []byte {
 	s := &schemas{named: object{}}
 	paths := object{}
@@ -100,7 +100,7 @@ func OpenAPI() []byte {
 		"info": object{
 			"title":   "reactord admin API",
 			"version": "1",
-			"description": "Shows and changes a running reactord. Answers may get more fields: clients ignore those that " +
+			"description": "Inspects and controls a running reactord. Answers may gain fields: clients must ignore those that " +
 				"they do not know.",
 			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 		},
@@ -110,14 +110,14 @@ func OpenAPI() []byte {
 	}
 	text, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
-		panic(err) // of values that are all made here
+		panic(err) // all values are built here
 	}
 	return append(text, '\n')
 }
 
 func problemResponse() object {
 	return object{
-		"description": "The request has failed.",
+		"description": "The request failed.",
 		"content":     object{problemType: object{"schema": object{"$ref": "#/components/schemas/Problem"}}},
 	}
 }

@@ -16,7 +16,7 @@ type socket struct {
 	*net.UnixListener
 	path  string
 	file  *unixsocket.File
-	owned bool // this process removes the file; not so before it serves on a socket that it was given
+	owned bool // this process removes the file; false before it serves on an inherited socket
 }
 
 func listenUnix(path string, cfg config.Admin) (_ *socket, err error) {
@@ -34,7 +34,7 @@ func listenUnix(path string, cfg config.Admin) (_ *socket, err error) {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), path)
-	defer f.Close() // the listener has a copy
+	defer f.Close() // the listener has a duplicate
 	l, err := net.FileListener(f)
 	if err != nil {
 		_ = file.Remove()
@@ -45,7 +45,7 @@ func listenUnix(path string, cfg config.Admin) (_ *socket, err error) {
 	return s, nil
 }
 
-// remove removes the file, unless it is another's.
+// remove removes the file, if this process owns it.
 func (s *socket) remove() error {
 	if !s.owned {
 		return nil

@@ -8,17 +8,17 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// The values that the API and [Client] exchange, as JSON. The tag doc describes a field, enum lists its values, and min
-// and max bound it: the server checks what it is sent, and the OpenAPI document says the same. Times are RFC 3339,
+// Values that the API and [Client] exchange, as JSON. The tag doc describes a field, enum lists its values, and min
+// and max limit it: the server checks its input by them, and the OpenAPI document states them. Times are RFC 3339,
 // sizes are bytes.
 
 // Seconds is a duration in seconds.
 type Seconds = stats.Seconds
 
-// None is the input of endpoints that have none.
+// None is the input of endpoints without one.
 type None struct{}
 
-// The phases of the daemon: see [Status].
+// Phases of the daemon: see [Status].
 const (
 	Serving  = "serving"
 	Unready  = "unready"
@@ -32,45 +32,45 @@ type Status struct {
 	PID         int              `json:"pid"`
 	Started     time.Time        `json:"started"`
 	Uptime      Seconds          `json:"uptime_seconds"`
-	Phase       string           `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"unready: it drains soon, and still accepts."`
+	Phase       string           `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"unready: it will drain, and still accepts."`
 	Ring        string           `json:"ring" doc:"The kernel interface: io_uring or epoll."`
-	RingReason  string           `json:"ring_reason,omitempty" doc:"Why it is epoll although io_uring was preferred."`
+	RingReason  string           `json:"ring_reason,omitempty" doc:"Why epoll is used instead of io_uring."`
 	Loops       int              `json:"loops" doc:"The number of I/O threads."`
 	Plan        uint64           `json:"plan" doc:"The revision of the plan in force."`
 	Connections int              `json:"connections" doc:"Open connections of clients."`
-	Limit       int              `json:"limit" doc:"How many may be open: the limit on open files, or max_connections."`
-	IdleTimeout float64          `json:"idle_timeout_ratio" doc:"The part of the idle timeouts that is in force: below 1 while memory is short."`
+	Limit       int              `json:"limit" doc:"Limit on open connections: max_connections, or what the limit on open files allows."`
+	IdleTimeout float64          `json:"idle_timeout_ratio" doc:"Factor applied to idle timeouts: below 1 while memory is short."`
 	LogLevel    string           `json:"log_level"`
-	AccessLog   *stats.AccessLog `json:"access_log,omitempty" doc:"What became of the lines of the access log, if there is one."`
+	AccessLog   *stats.AccessLog `json:"access_log,omitempty" doc:"Counters of the access log, if there is one."`
 	LastReload  *Reload          `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
 	Drain       *Drain           `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
 
-	Predecessors []Predecessor `json:"predecessors,omitempty" doc:"The old processes of upgrades that have connections still, the last one first."`
+	Predecessors []Predecessor `json:"predecessors,omitempty" doc:"Old processes of upgrades that still have connections, most recent first."`
 }
 
-// Predecessor is an old process of an upgrade whose connections have not ended.
+// Predecessor is an old process of an upgrade that still has connections.
 type Predecessor struct {
 	PID         int     `json:"pid"`
 	Version     string  `json:"version,omitempty"`
 	Revision    string  `json:"revision,omitempty"`
-	Elapsed     Seconds `json:"elapsed_seconds" doc:"For how long it has been replaced."`
-	Left        Seconds `json:"left_seconds" doc:"In what time it drains (upgrade.timeout), or resets its connections if it drains; 0: it has no limit."`
+	Elapsed     Seconds `json:"elapsed_seconds" doc:"Time since it was replaced."`
+	Left        Seconds `json:"left_seconds" doc:"Time until it drains (upgrade.timeout) or, once draining, resets its connections; 0: no limit."`
 	Connections int     `json:"connections" doc:"Its open connections."`
-	Error       string  `json:"error,omitempty" doc:"Why the rest is not known."`
+	Error       string  `json:"error,omitempty" doc:"Why the rest is unknown."`
 }
 
 // Plan is the plan in force.
 type Plan struct {
-	Revision  uint64         `json:"revision" doc:"Counts the plans that were put in force."`
+	Revision  uint64         `json:"revision" doc:"Number of the plan, counted from the start of the process."`
 	Settings  Settings       `json:"settings" doc:"The settings of the process, as in the file."`
 	Listeners []PlanListener `json:"listeners"`
 	Backends  []PlanBackend  `json:"backends"`
 }
 
-// Settings are settings with the names and values of the configuration file.
+// Settings are settings by the names and values of the configuration file.
 type Settings json.RawMessage
 
-// MarshalJSON is s itself, or {}.
+// MarshalJSON returns s itself, or {}.
 func (s Settings) MarshalJSON() ([]byte, error) {
 	if len(s) == 0 {
 		return []byte("{}"), nil
@@ -87,16 +87,16 @@ func (s *Settings) UnmarshalJSON(text []byte) error {
 // PlanListener is a listener of the plan.
 type PlanListener struct {
 	Name     string   `json:"name"`
-	Address  string   `json:"address" doc:"Where it listens: IP:PORT, udp://IP:PORT, unix://PATH or fd://NAME."`
+	Address  string   `json:"address" doc:"Address that it listens on: IP:PORT, udp://IP:PORT, unix://PATH or fd://NAME."`
 	Backend  string   `json:"backend"`
-	Routes   int      `json:"routes,omitempty" doc:"How many routes lead elsewhere, or otherwise."`
-	Settings Settings `json:"settings" doc:"All of its settings, as in the file."`
+	Routes   int      `json:"routes,omitempty" doc:"Number of routes."`
+	Settings Settings `json:"settings" doc:"All settings, as in the file."`
 }
 
 // PlanBackend is a backend of the plan.
 type PlanBackend struct {
 	Name     string       `json:"name"`
-	Settings Settings     `json:"settings" doc:"All of its settings, as in the file."`
+	Settings Settings     `json:"settings" doc:"All settings, as in the file."`
 	Servers  []PlanServer `json:"servers"`
 }
 
@@ -109,32 +109,32 @@ type PlanServer struct {
 	Priority       int    `json:"priority"`
 	Backup         bool   `json:"backup"`
 	Locality       string `json:"locality,omitempty"`
-	MaxConnections int    `json:"max_connections" doc:"0: no limit."`
-	Plain          bool   `json:"plain,omitempty" doc:"There is no TLS with the server, although the backend has it."`
-	Origin         string `json:"origin" doc:"Where the server comes from: FILE:LINE:COLUMN, or the source of discovery."`
+	MaxConnections int    `json:"max_connections" doc:"Limit on connections; 0: no limit."`
+	Plain          bool   `json:"plain,omitempty" doc:"Whether the server has no TLS although its backend does."`
+	Origin         string `json:"origin" doc:"Origin of the server: FILE:LINE:COLUMN, or the source of discovery."`
 }
 
-// Listeners is all listeners.
+// Listeners holds all listeners.
 type Listeners struct {
 	Listeners []stats.Listener `json:"listeners"`
 }
 
-// Backends is all backends.
+// Backends holds all backends.
 type Backends struct {
 	Backends []stats.Backend `json:"backends"`
 }
 
-// Servers is servers of backends.
+// Servers holds servers of backends.
 type Servers struct {
 	Servers []stats.Server `json:"servers"`
 }
 
-// ServerQuery chooses servers.
+// ServerQuery selects servers.
 type ServerQuery struct {
 	Backend string `query:"backend" doc:"Only servers of this backend."`
 }
 
-// ServerKey is a server of a backend.
+// ServerKey identifies a server of a backend.
 type ServerKey struct {
 	Backend string `path:"backend" doc:"The name of the backend."`
 	Server  string `path:"server" doc:"The name of the server, or its address."`
@@ -146,77 +146,77 @@ type ServerUpdate struct {
 	Body ServerChange
 }
 
-// ServerChange is what an override changes. What is not set remains as it is.
+// ServerChange holds the changes of an override. Unset fields remain as they are.
 type ServerChange struct {
-	State  *string `json:"state,omitempty" enum:"up,drain,maintenance" doc:"drain: no new connections; maintenance: not checked, either."`
-	Weight *int    `json:"weight,omitempty" min:"0" max:"1000" doc:"The server's share of connections, in relation to the others."`
+	State  *string `json:"state,omitempty" enum:"up,drain,maintenance" doc:"drain: no new connections; maintenance: no checks either."`
+	Weight *int    `json:"weight,omitempty" min:"0" max:"1000" doc:"Share of connections relative to the other servers."`
 }
 
-// Filter chooses connections: those that match everything that is set.
+// Filter selects connections that match every field set.
 type Filter struct {
 	Listener string        `query:"listener" doc:"Only connections of this listener."`
 	Backend  string        `query:"backend" doc:"Only connections to this backend."`
 	Server   string        `query:"server" doc:"Only connections to this server: its name or its address."`
-	Client   netip.Prefix  `query:"client" doc:"Only connections of clients with this address or prefix, as 192.0.2.0/24."`
-	MinAge   time.Duration `query:"min_age" doc:"Only connections that have been open for so long, as 10m."`
-	MinIdle  time.Duration `query:"min_idle" doc:"Only connections on which no byte has moved for so long, as 30s."`
-	PID      int           `query:"pid" min:"1" doc:"Only connections of the process with this id: this one, or an old process of an upgrade. Default: all of them."`
+	Client   netip.Prefix  `query:"client" doc:"Only connections of clients with this address or prefix, such as 192.0.2.0/24."`
+	MinAge   time.Duration `query:"min_age" doc:"Only connections open for at least this long, such as 10m."`
+	MinIdle  time.Duration `query:"min_idle" doc:"Only connections idle for at least this long, such as 30s."`
+	PID      int           `query:"pid" min:"1" doc:"Only connections of the process with this id: this one, or an old process of an upgrade. Default: all."`
 }
 
-// ConnectionQuery is a page of a list of connections.
+// ConnectionQuery selects a page of connections.
 type ConnectionQuery struct {
 	Filter
-	Limit int    `query:"limit" min:"1" max:"10000" doc:"How many connections are answered at most. Default: 1000."`
-	After string `query:"after" doc:"The value next of the page before this one."`
+	Limit int    `query:"limit" min:"1" max:"10000" doc:"Limit on connections in the answer. Default: 1000."`
+	After string `query:"after" doc:"The value of next from the previous page."`
 }
 
 // Connection is a connection of a client.
 type Connection struct {
-	ID            string  `json:"id" doc:"Identifies the connection while the process runs. In an old process of an upgrade it is ID@PID."`
+	ID            string  `json:"id" doc:"Id of the connection, unique while the process runs. In an old process of an upgrade it is ID@PID."`
 	Listener      string  `json:"listener"`
 	Client        string  `json:"client" doc:"The client's address: IP:PORT."`
 	Backend       string  `json:"backend"`
-	Server        string  `json:"server,omitempty" doc:"The name of the server, once one is chosen."`
+	Server        string  `json:"server,omitempty" doc:"Name of the server, once chosen."`
 	ServerAddress string  `json:"server_address,omitempty"`
 	State         string  `json:"state" enum:"queue,connect,data,last_data" doc:"last_data: one side has sent EOF or was reset."`
-	Age           Seconds `json:"age_seconds" doc:"For how long it has been open."`
-	Idle          Seconds `json:"idle_seconds" doc:"For how long no byte has moved."`
-	ReceivedBytes uint64  `json:"received_bytes" doc:"From the client."`
-	SentBytes     uint64  `json:"sent_bytes" doc:"To the client."`
+	Age           Seconds `json:"age_seconds" doc:"Time since it was opened."`
+	Idle          Seconds `json:"idle_seconds" doc:"Time since the last byte."`
+	ReceivedBytes uint64  `json:"received_bytes" doc:"Bytes received from the client."`
+	SentBytes     uint64  `json:"sent_bytes" doc:"Bytes sent to the client."`
 }
 
-// Connections is a page of a list of connections.
+// Connections is a page of connections.
 type Connections struct {
 	Connections []Connection `json:"connections"`
-	Next        string       `json:"next,omitempty" doc:"Where the next page begins: the parameter after. There is none after the last page."`
+	Next        string       `json:"next,omitempty" doc:"Start of the next page, for the parameter after. Absent on the last page."`
 }
 
-// ConnectionKey is a connection.
+// ConnectionKey identifies a connection.
 type ConnectionKey struct {
 	ID string `path:"id" doc:"The id of the connection."`
 }
 
-// CloseQuery chooses connections to close.
+// CloseQuery selects connections to close.
 type CloseQuery struct {
 	Filter
-	All bool `query:"all" doc:"Closes all connections; it is refused beside other parameters, and necessary without."`
+	All bool `query:"all" doc:"Closes all connections. Required without other parameters, and refused with them."`
 }
 
 // Closed is the result of closing connections.
 type Closed struct {
-	Closed int `json:"closed" doc:"How many connections were closed."`
+	Closed int `json:"closed" doc:"Number of connections closed."`
 }
 
 // Reload is the result of a reload.
 type Reload struct {
 	At       time.Time `json:"at" doc:"When it ended."`
-	OK       bool      `json:"ok" doc:"Whether the plan was put in force. If not, nothing has changed."`
+	OK       bool      `json:"ok" doc:"Whether the plan was put in force. If not, nothing changed."`
 	Revision uint64    `json:"revision" doc:"The revision of the plan in force afterwards."`
-	Changes  []string  `json:"changes" doc:"What has changed, one line a change."`
-	Errors   []Place   `json:"errors" doc:"What is wrong with the new plan."`
+	Changes  []string  `json:"changes" doc:"Changes, one per line."`
+	Errors   []Place   `json:"errors" doc:"Errors of the new plan."`
 }
 
-// Place is something that is wrong, and where it is.
+// Place is an error with its place.
 type Place struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty" doc:"Counted from 1."`
@@ -224,26 +224,26 @@ type Place struct {
 	Text   string `json:"text" doc:"What is wrong, and what to write instead."`
 }
 
-// DrainQuery is how the process drains.
+// DrainQuery says how to drain.
 type DrainQuery struct {
-	Hold bool `query:"hold" doc:"Only fail /readyz, until another request: connections are accepted and served."`
+	Hold bool `query:"hold" doc:"Only fail /readyz, until another request; connections are still accepted and served."`
 }
 
 // Drain is the progress of a drain.
 type Drain struct {
-	Phase       string  `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"There is a drain from unready on."`
-	Held        bool    `json:"held" doc:"The process is not ready, and nothing ends until it drains."`
-	Elapsed     Seconds `json:"elapsed_seconds" doc:"For how long the process has been draining, or not been ready."`
-	Left        Seconds `json:"left_seconds" doc:"In what time the remaining connections are reset; 0 while it is held."`
-	Connections int     `json:"connections" doc:"Open connections, with those of the old processes of upgrades."`
+	Phase       string  `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"A drain begins with unready."`
+	Held        bool    `json:"held" doc:"Whether the process only reports not ready, until it drains."`
+	Elapsed     Seconds `json:"elapsed_seconds" doc:"Time since the process began to drain, or to report not ready."`
+	Left        Seconds `json:"left_seconds" doc:"Time until the remaining connections are reset; 0 while held."`
+	Connections int     `json:"connections" doc:"Open connections, including those of old processes of upgrades."`
 }
 
-// Upgrade is a new process that takes over.
+// Upgrade is the result of an upgrade.
 type Upgrade struct {
-	PID int `json:"pid" doc:"The process that has taken over. This one drains."`
+	PID int `json:"pid" doc:"Id of the process that has taken over. This one drains."`
 }
 
-// LogLevel is the least severe level that is logged.
+// LogLevel is the lowest severity that is logged.
 type LogLevel struct {
 	Level string `json:"level" enum:"debug,info,warn,error"`
 }
@@ -253,20 +253,20 @@ type LogLevelUpdate struct {
 	Body LogLevel
 }
 
-// Loop is the counters of an I/O thread.
+// Loop holds the counters of an I/O thread.
 type Loop struct {
 	Name        string  `json:"name"`
 	Ring        string  `json:"ring" doc:"io_uring or epoll."`
-	Busy        Seconds `json:"busy_seconds" doc:"For how long it could not serve anything else, since it began."`
-	Waiting     Seconds `json:"waiting_seconds" doc:"The rest of the time since then."`
-	LongestTurn Seconds `json:"longest_turn_seconds" doc:"For how long it has been in callbacks at most without looking for completions."`
-	InFlight    int     `json:"in_flight" doc:"Operations that were started and have not completed."`
+	Busy        Seconds `json:"busy_seconds" doc:"Time in which it could not serve anything else, since its start."`
+	Waiting     Seconds `json:"waiting_seconds" doc:"Rest of the time since then."`
+	LongestTurn Seconds `json:"longest_turn_seconds" doc:"Longest time in callbacks without looking for completions."`
+	InFlight    int     `json:"in_flight" doc:"Started operations that have not completed."`
 	Leaked      int     `json:"leaked" doc:"Operations that never completed."`
 	Completions uint64  `json:"completions"`
-	Enters      uint64  `json:"enters" doc:"How often it entered the ring."`
+	Enters      uint64  `json:"enters" doc:"Number of times it entered the ring."`
 	Cancels     uint64  `json:"cancels"`
 	Posts       uint64  `json:"posts" doc:"Work taken from other threads."`
-	Timers      uint64  `json:"timers" doc:"Timers that have expired."`
+	Timers      uint64  `json:"timers" doc:"Expired timers."`
 	BufferWaits uint64  `json:"buffer_waits" doc:"Receives that found no buffer and had to wait."`
 	BufferBytes int64   `json:"buffer_bytes"`
 	LeasedBytes int64   `json:"leased_bytes"`
@@ -274,76 +274,76 @@ type Loop struct {
 	Connections int     `json:"connections" doc:"Open connections of clients."`
 }
 
-// SlowTurn is a turn of a loop that lasted too long.
+// SlowTurn is a turn of a loop that took too long.
 type SlowTurn struct {
 	At     time.Time `json:"at"`
 	Loop   string    `json:"loop"`
-	Lasted Seconds   `json:"lasted_seconds" doc:"So far, when it was noticed."`
-	Stack  string    `json:"stack,omitempty" doc:"Where the loop was."`
+	Lasted Seconds   `json:"lasted_seconds" doc:"Duration when it was noticed."`
+	Stack  string    `json:"stack,omitempty" doc:"Stack of the loop."`
 }
 
-// Loops is all loops.
+// Loops holds all loops.
 type Loops struct {
 	Loops     []Loop     `json:"loops"`
-	SlowTurns []SlowTurn `json:"slow_turns" doc:"The last turns that lasted too long."`
+	SlowTurns []SlowTurn `json:"slow_turns" doc:"The last turns that took too long."`
 }
 
-// Profile is a profile that can be read.
+// Profile is an available profile.
 type Profile struct {
 	Name string `json:"name"`
 	Doc  string `json:"doc"`
 }
 
-// Profiles is all profiles.
+// Profiles lists all profiles.
 type Profiles struct {
 	Profiles []Profile `json:"profiles"`
 }
 
-// ProfileQuery chooses a profile.
+// ProfileQuery selects a profile.
 type ProfileQuery struct {
-	Name   string        `path:"name" doc:"cpu, trace, or the name of a profile of runtime/pprof, as heap or goroutine."`
-	Length time.Duration `query:"seconds" doc:"For how long cpu and trace record. Default: 10. At most 300."`
-	Debug  int           `query:"debug" min:"0" max:"2" doc:"1 or 2: as text, for people."`
+	Name   string        `path:"name" doc:"cpu, trace, or the name of a profile of runtime/pprof, such as heap or goroutine."`
+	Length time.Duration `query:"seconds" doc:"How long cpu and trace record. Default: 10. At most 300."`
+	Debug  int           `query:"debug" min:"0" max:"2" doc:"1 or 2: as text."`
 }
 
 // Source is a source of discovery.
 type Source struct {
-	Name        string     `json:"name" doc:"What it asks, as dns NAME."`
+	Name        string     `json:"name" doc:"What it queries, such as dns NAME."`
 	Backend     string     `json:"backend"`
-	Servers     int        `json:"servers" doc:"How many servers its last good answer has."`
+	Servers     int        `json:"servers" doc:"Servers in its last good answer."`
 	Lookups     uint64     `json:"lookups" doc:"Attempts so far."`
-	Failures    uint64     `json:"failures" doc:"How many of them have failed."`
-	LastSuccess *time.Time `json:"last_success,omitempty" doc:"When it last had a good answer."`
-	LastError   string     `json:"last_error,omitempty" doc:"Why the last attempt has failed. Empty if it has not."`
+	Failures    uint64     `json:"failures" doc:"Failed attempts."`
+	LastSuccess *time.Time `json:"last_success,omitempty" doc:"Time of the last good answer."`
+	LastError   string     `json:"last_error,omitempty" doc:"Why the last attempt failed. Empty if it succeeded."`
 	LastFailure *time.Time `json:"last_failure,omitempty"`
 }
 
-// Discovery is all sources of discovery.
+// Discovery holds all sources of discovery.
 type Discovery struct {
 	Sources []Source `json:"sources"`
 }
 
-// SnapshotQuery is what a snapshot has beside the counters.
+// SnapshotQuery limits the events of a snapshot.
 type SnapshotQuery struct {
-	After int `query:"after" doc:"Only events after the one with this number. Default: all that are remembered."`
+	After int `query:"after" doc:"Only events after the one with this number. Default: all remembered ones."`
 }
 
-// Snapshot is all counters of the daemon, and what happened last.
+// Snapshot holds all counters of the daemon, and recent events.
 type Snapshot struct {
 	Status    Status           `json:"status"`
 	Loops     []Loop           `json:"loops"`
 	Listeners []stats.Listener `json:"listeners"`
 	Backends  []stats.Backend  `json:"backends"`
 	Servers   []stats.Server   `json:"servers"`
-	Events    []Event          `json:"events" doc:"In order. The last 256 are remembered."`
+	Events    []Event          `json:"events" doc:"Events in order. The last 256 are remembered."`
 }
 
-// Event is a line of the log: something that happened to the daemon, not to one connection.
+// Event is a line of the log that concerns the daemon, not a single connection.
 type Event struct {
-	Number  uint64    `json:"number" doc:"Counts the events of the process, from 1. An event that is repeated soon gets the next one."`
+	Number  uint64    `json:"number" doc:"Number of the event, from 1. A soon repeated event gets the next number."`
 	At      time.Time `json:"at"`
-	Times   int       `json:"times" doc:"How often it has happened, each time within 5 s."`
+	Times   int       `json:"times" doc:"Number of repetitions, each within 5 s."`
 	Level   string    `json:"level" enum:"info,warn,error"`
 	Message string    `json:"message"`
-	Fields  Settings  `json:"fields" doc:"What it is about."`
+	Fields  Settings  `json:"fields" doc:"Fields of the log line."`
 }

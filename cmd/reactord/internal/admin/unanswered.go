@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// unanswered is the connections of a server with a request that waits for its answer, or with none yet.
+// unanswered tracks connections of a server whose request is unanswered or still to come.
 type unanswered struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
-	none  chan struct{} // closed when there is none; nil: no caller waits
+	none  chan struct{} // closed when none is left; nil if nothing waits
 }
 
-// note follows a connection. It is a hook of [http.Server].
+// note tracks the state of a connection. It is a hook of [http.Server].
 func (u *unanswered) note(c net.Conn, state http.ConnState) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -29,7 +29,7 @@ func (u *unanswered) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// wait is closed when there is none. It is called once.
+// wait returns a channel that is closed when none is left. It is called once.
 func (u *unanswered) wait() <-chan struct{} {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -23,9 +23,9 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// CheckWeb says what is wrong with a web configuration file, or with a file that it names: in one line, without its
-// path. open is whether clients of other machines reach its address: then it must have TLS, and ask for passwords or
-// for client certificates.
+// CheckWeb returns what is wrong with a web configuration file, or with a file that it names, as one line without its
+// path. open tells whether clients of other machines can reach its address: it must then require TLS, and passwords
+// or client certificates.
 func CheckWeb(path string, open bool) error {
 	c, err := readWeb(path)
 	if err == nil {
@@ -43,7 +43,7 @@ func CheckWeb(path string, open bool) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// readWeb reads a file as the toolkit does, with the same parser.
+// readWeb reads a file like the toolkit, with the same parser.
 func readWeb(path string) (*web.Config, error) {
 	text, err := os.ReadFile(path)
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
@@ -53,7 +53,7 @@ func readWeb(path string) (*web.Config, error) {
 	return c, yaml.UnmarshalStrict(text, c)
 }
 
-// HasTLS reports whether a web configuration file has TLS.
+// HasTLS reports whether a web configuration file enables TLS.
 func HasTLS(path string) (bool, error) {
 	c, err := readWeb(path)
 	if err != nil {
@@ -62,7 +62,7 @@ func HasTLS(path string) (bool, error) {
 	return c.TLSConfig.IsEnabled(), nil
 }
 
-// WebFiles are the files that a web configuration file names; none if it cannot be read.
+// WebFiles returns the files that a web configuration file names, or none if it cannot be read.
 func WebFiles(path string) (files []string) {
 	c, err := readWeb(path)
 	if err != nil {
@@ -80,26 +80,26 @@ func WebFiles(path string) (files []string) {
 func checkUsers(c *web.Config) error {
 	for name, hash := range c.Users {
 		if _, err := bcrypt.Cost([]byte(hash)); err != nil {
-			return fmt.Errorf("the password of user %q is not a hash of bcrypt: write what htpasswd -nB %s prints",
+			return fmt.Errorf("the password of user %q is not a bcrypt hash: write the output of htpasswd -nB %s",
 				clip(name), clip(name))
 		}
 	}
 	return nil
 }
 
-// protects says what is missing for an address that other machines reach.
+// protects returns what is missing for an address that other machines can reach.
 func protects(c *web.Config) error {
 	switch {
 	case !c.TLSConfig.IsEnabled():
-		return errors.New("there is no TLS, and other machines reach the address: write tls_server_config, too")
+		return errors.New("the address is reachable from other machines without TLS: write tls_server_config, too")
 	case len(c.Users) == 0 && c.TLSConfig.ClientAuth != "RequireAndVerifyClientCert":
-		return errors.New("every client is let in, and other machines reach the address: write basic_auth_users, or " +
+		return errors.New("the address is reachable from other machines without authentication: write basic_auth_users, or " +
 			"client_auth_type: RequireAndVerifyClientCert in tls_server_config")
 	}
 	return nil
 }
 
-// protected answers only while the file protects the address: it may have been changed since it was checked.
+// protected answers only while the file protects the address: it may have changed since it was checked.
 func protected(path string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := readWeb(path)
@@ -107,23 +107,23 @@ func protected(path string, next http.Handler) http.Handler {
 			err = protects(c)
 		}
 		if err != nil {
-			problem(http.StatusForbidden, "the web configuration file: "+err.Error()).write(w)
+			problem(http.StatusForbidden, "web configuration file: "+err.Error()).write(w)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// complaints logs errors of a web configuration file: the same one once a minute at most, for every client makes it
-// anew. It may be used from any goroutine.
+// complaints logs errors of a web configuration file, the same one at most once a minute, because every client causes
+// it. It may be used from any goroutine.
 type complaints struct {
 	name, file string
 	log        *zap.Logger
 
 	mu      sync.Mutex
-	text    string    // the last one; "": the file is right
+	text    string    // last error; "" if the file is valid
 	said    time.Time // when text was logged
-	checked time.Time // when the file was checked
+	checked time.Time // when the file was last checked
 }
 
 const (
@@ -153,7 +153,7 @@ func (c *complaints) check() {
 	c.checked = time.Now()
 	c.mu.Unlock()
 	if err := CheckWeb(c.file, false); err != nil {
-		c.say("no request is answered: the web configuration file is wrong", err)
+		c.say("requests are not answered: invalid web configuration file", err)
 		return
 	}
 	c.mu.Lock()
@@ -161,8 +161,8 @@ func (c *complaints) check() {
 	c.text = ""
 }
 
-// newServerLog is a log of what the HTTP server says of its clients. A handshake that fails may be the fault of the
-// file: the toolkit reads it at each.
+// newServerLog returns a log for the HTTP server's messages about its clients. A failed handshake may be the fault of
+// the file, which the toolkit reads each time.
 func newServerLog(c *complaints) *log.Logger {
 	plain := zap.NewStdLog(c.log)
 	if c.file != "" {
@@ -176,7 +176,7 @@ type handshakes struct {
 	complaints *complaints
 }
 
-// Write writes a line.
+// Write logs a line.
 func (h *handshakes) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte("TLS handshake error")) {
 		h.complaints.check()
@@ -184,7 +184,7 @@ func (h *handshakes) Write(line []byte) (int, error) {
 	return h.Writer.Write(line)
 }
 
-// newSlog is a logger for the toolkit, of what is wrong.
+// newSlog returns a logger for the toolkit's errors.
 func newSlog(c *complaints) *slog.Logger {
 	return slog.New(&slogHandler{complaints: c})
 }
@@ -195,10 +195,10 @@ type slogHandler struct {
 	fields     []zap.Field
 }
 
-// Enabled leaves out what the toolkit says when it starts: the daemon says where it listens.
+// Enabled drops what the toolkit logs when it starts: the daemon logs where it listens.
 func (h *slogHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
 
-// Handle writes a line.
+// Handle logs a record.
 func (h *slogHandler) Handle(_ context.Context, r slog.Record) error {
 	fields := slices.Clone(h.fields)
 	var failed error
@@ -217,7 +217,7 @@ func (h *slogHandler) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs is h with fields.
+// WithAttrs returns h with fields.
 func (h *slogHandler) WithAttrs(all []slog.Attr) slog.Handler {
 	with := &slogHandler{h.complaints, slices.Clone(h.fields)}
 	for _, a := range all {
@@ -226,5 +226,5 @@ func (h *slogHandler) WithAttrs(all []slog.Attr) slog.Handler {
 	return with
 }
 
-// WithGroup is h: the toolkit has no groups.
+// WithGroup returns h: the toolkit uses no groups.
 func (h *slogHandler) WithGroup(string) slog.Handler { return h }

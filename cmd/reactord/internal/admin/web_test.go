@@ -90,17 +90,17 @@ func TestCheckWeb(t *testing.T) {
 		want string // "": it is right
 	}{
 		{"", false, ""},
-		{"", true, "there is no TLS, and other machines reach the address"},
+		{"", true, "without TLS: write tls_server_config"},
 		{some, false, ""},
-		{some, true, "there is no TLS"},
+		{some, true, "without TLS"},
 		{webTLS, false, ""},
-		{webTLS, true, "every client is let in"},
+		{webTLS, true, "without authentication"},
 		{webTLS + some, true, ""},
 		{"tls_server_config: {cert_file: web.pem, key_file: web.pem, client_ca_file: web.pem, " +
 			"client_auth_type: RequireAndVerifyClientCert}", true, ""},
 		{"tls_server_config: {cert_file: web.pem, key_file: web.pem, client_auth_type: RequireAnyClientCert}", true,
-			"every client is let in"},
-		{"basic_auth_users: {ops: secret}", false, `the password of user "ops" is not a hash of bcrypt`},
+			"without authentication"},
+		{"basic_auth_users: {ops: secret}", false, `the password of user "ops" is not a bcrypt hash`},
 		{"tls_server_config: {min_version: TLS14}", false, "unknown TLS version: TLS14"},
 		{"a: b\nc: d\n", false, "line 1: field a not found in type web.Config line 2: field c not found"},
 	} {
@@ -157,7 +157,7 @@ func TestOpenAPIAddress(t *testing.T) {
 		t.Error(err)
 	}
 	overwrite(t, file, webTLS)
-	if err := status(); err == nil || !strings.Contains(err.Error(), "every client is let in") {
+	if err := status(); err == nil || !strings.Contains(err.Error(), "without authentication") {
 		t.Errorf("without users: %v", err)
 	}
 	overwrite(t, file, webTLS+some)

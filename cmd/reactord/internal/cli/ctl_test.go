@@ -156,7 +156,7 @@ func TestCtlWithoutDaemon(t *testing.T) {
 	}{
 		{"unix:///no/such/socket", 1, "reactord: no reactord answers at unix:///no/such/socket: "},
 		{"tcp://127.0.0.1:1", 1, "reactord: no reactord answers at tcp://127.0.0.1:1: "},
-		{"tcp://192.0.2.1:1", 2, `reactord: error: "tcp://192.0.2.1:1": without TLS, only a loopback address is safe`},
+		{"tcp://192.0.2.1:1", 2, `reactord: error: "tcp://192.0.2.1:1": plain HTTP requires a loopback address`},
 		{"socket", 2, `reactord: error: "socket": write unix:///PATH`},
 	} {
 		code, stdout, stderr := runCtl(t, test.address, "status")

@@ -5,18 +5,18 @@ type Backend struct {
 	Name           string            `json:"name"`
 	Policy         string            `json:"policy" doc:"How a server is chosen."`
 	Servers        int               `json:"servers"`
-	Up             int               `json:"up" doc:"How many servers are up."`
-	Panic          bool              `json:"panic" doc:"Whether health is ignored, because too few servers are healthy."`
-	Panics         uint64            `json:"panics" doc:"How often that has begun."`
+	Up             int               `json:"up" doc:"Servers that are up."`
+	Panic          bool              `json:"panic" doc:"Whether health is ignored because too few servers are healthy."`
+	Panics         uint64            `json:"panics" doc:"Number of times that health began to be ignored."`
 	Connections    int               `json:"connections" doc:"Open connections to its servers."`
-	MaxConnections int               `json:"max_connections" doc:"0: no limit."`
+	MaxConnections int               `json:"max_connections" doc:"Limit on connections; 0: no limit."`
 	Queued         int               `json:"queued" doc:"Connections that wait for a server."`
-	QueueSize      int               `json:"queue_size" doc:"How many may wait."`
+	QueueSize      int               `json:"queue_size" doc:"Limit on waiting connections."`
 	QueueRefused   uint64            `json:"queue_refused" doc:"Connections that were reset because the queue was full."`
-	NoServer       uint64            `json:"no_server" doc:"Connections that got no server, for any reason but their client."`
-	Total          uint64            `json:"total" doc:"Connections for it so far."`
-	RetriesRefused uint64            `json:"retries_refused" doc:"Retries that the retry budget did not allow."`
-	ConnectTime    Histogram         `json:"connect_time,omitzero" doc:"How long connecting to its servers took."`
+	NoServer       uint64            `json:"no_server" doc:"Connections that got no server, except because of their client."`
+	Total          uint64            `json:"total" doc:"Connections so far."`
+	RetriesRefused uint64            `json:"retries_refused" doc:"Retries refused by the retry budget."`
+	ConnectTime    Histogram         `json:"connect_time,omitzero" doc:"Time to connect to its servers."`
 	Handshakes     Tally[Handshakes] `json:"handshakes,omitzero" doc:"TLS handshakes with its servers."`
 
 	States    Tally[Count] `json:"-"` // servers by state

@@ -4,19 +4,19 @@ import "time"
 
 // ControlPlane is what is known of the control plane.
 type ControlPlane struct {
-	Server      string    `json:"server" doc:"The one that is connected, or was tried last."`
+	Server      string    `json:"server" doc:"Connected server, or the one tried last."`
 	Connected   bool      `json:"connected"`
-	Since       time.Time `json:"since,omitzero" doc:"Since when it is connected, or is not."`
-	LastError   string    `json:"last_error,omitempty" doc:"Why there is no stream. Empty if there is one."`
+	Since       time.Time `json:"since,omitzero" doc:"Start of the connection, or of its absence."`
+	LastError   string    `json:"last_error,omitempty" doc:"Why there is no stream; empty if there is one."`
 	LastFailure time.Time `json:"last_failure,omitzero"`
-	Node        string    `json:"node" doc:"The id by which this process is known to it."`
+	Node        string    `json:"node" doc:"Node id of this process."`
 	Cluster     string    `json:"cluster,omitempty"`
 	Zone        string    `json:"zone,omitempty"`
-	Heard       time.Time `json:"heard,omitzero" doc:"When it was heard of last: the age of the configuration counts from it."`
-	Restored    bool      `json:"restored" doc:"The process began with what the process before it, or the file last_good, had."`
+	Heard       time.Time `json:"heard,omitzero" doc:"Last sign of life, from which the age of the configuration counts."`
+	Restored    bool      `json:"restored" doc:"Whether the process started from the configuration of its predecessor or of the file last_good."`
 	Reconnects  uint64    `json:"reconnects"`
 	Pushes      uint64    `json:"pushes" doc:"Responses so far."`
-	Changes     uint64    `json:"changes" doc:"Plans that they have changed."`
+	Changes     uint64    `json:"changes" doc:"Responses that changed the plan."`
 
 	Resources []Resource     `json:"resources"`
 	Types     []ResourceType `json:"-"`
@@ -37,9 +37,9 @@ type ResourceType struct {
 type Resource struct {
 	Type    string    `json:"type" doc:"listener, cluster, endpoints or secret."`
 	Name    string    `json:"name"`
-	Version string    `json:"version,omitempty" doc:"What the control plane calls what it has sent last."`
-	State   string    `json:"state" doc:"accepted, warming (it waits for other resources), refused, held back (its removal waits), requested or absent. What was in force before stays in force meanwhile."`
+	Version string    `json:"version,omitempty" doc:"Latest version, as named by the control plane."`
+	State   string    `json:"state" doc:"accepted, warming (waits for other resources), refused, held back (its removal is delayed), requested or absent. Meanwhile the previous version stays in force."`
 	Since   time.Time `json:"since"`
-	InForce bool      `json:"in_force" doc:"The plan has what it says, or what it said before."`
-	Problem string    `json:"problem,omitempty" doc:"Why it is not accepted, or a remark on what is."`
+	InForce bool      `json:"in_force" doc:"Whether the plan contains this version or a previous one."`
+	Problem string    `json:"problem,omitempty" doc:"Why it is not accepted, or a remark on an accepted one."`
 }

@@ -56,9 +56,9 @@ var classicSeconds = func() (all []float64) {
 
 // Histogram is a distribution of durations. The zero value is empty.
 type Histogram struct {
-	Bounds []float64 `json:"bounds" doc:"The upper bounds of the buckets, in seconds."`
-	Counts []uint64  `json:"counts" doc:"How many are in each bucket; the last one is for those above all bounds."`
-	Sum    float64   `json:"sum" doc:"Of all durations, in seconds."`
+	Bounds []float64 `json:"bounds" doc:"Upper bounds of the buckets, in seconds."`
+	Counts []uint64  `json:"counts" doc:"Count of each bucket; the last one is for values above all bounds."`
+	Sum    float64   `json:"sum" doc:"Sum of all durations, in seconds."`
 
 	// The same in full: counts by cell of [Cells].
 	Cells []uint64      `json:"-"`

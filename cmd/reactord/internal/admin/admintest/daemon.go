@@ -1,4 +1,4 @@
-// Package admintest has a daemon for tests of the admin API and of its clients: it holds what it is told in memory.
+// Package admintest has an in-memory daemon for tests of the admin API and of its clients.
 package admintest
 
 import (
@@ -20,7 +20,7 @@ import (
 // Daemon is an [admin.Daemon]. Its fields may be set before it is used.
 type Daemon struct {
 	Reactor *reactor.Reactor // may be nil
-	Err     error            // of Reload, Drain and Upgrade
+	Err     error            // returned by Reload, Drain and Upgrade
 
 	mu       sync.Mutex
 	conns    []admin.Connection
@@ -29,10 +29,10 @@ type Daemon struct {
 	reloaded *admin.Reload
 }
 
-// Start is when the daemon says that it was started.
+// Start is the daemon's start time.
 var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// New is a daemon with two servers of a backend, and n connections.
+// New returns a daemon with two servers of a backend, and n connections.
 func New(n int) *Daemon {
 	since := time.Now().Add(-73*time.Hour - time.Minute)
 	d := &Daemon{servers: []stats.Server{
@@ -56,7 +56,7 @@ func New(n int) *Daemon {
 	return d
 }
 
-// Status is the status.
+// Status returns the status.
 func (d *Daemon) Status() admin.Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,10 +71,10 @@ func (d *Daemon) Status() admin.Status {
 	return s
 }
 
-// Config is a configuration with one setting.
+// Config returns a configuration with one setting.
 func (d *Daemon) Config() []byte { return []byte("ring: auto # default\n") }
 
-// Plan is a plan with a listener and a backend.
+// Plan returns a plan with a listener and a backend.
 func (d *Daemon) Plan() admin.Plan {
 	p := admin.Plan{
 		Revision:  7,
@@ -90,7 +90,7 @@ func (d *Daemon) Plan() admin.Plan {
 	return p
 }
 
-// Listeners is a listener.
+// Listeners returns a listener.
 func (d *Daemon) Listeners() []stats.Listener {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +102,7 @@ func (d *Daemon) Listeners() []stats.Listener {
 	}}
 }
 
-// Backends is a backend.
+// Backends returns a backend.
 func (d *Daemon) Backends() []stats.Backend {
 	return []stats.Backend{{
 		Name: "app", Policy: "p2c", Servers: 2, Up: 1, Connections: 2, Queued: 3,
@@ -111,14 +111,14 @@ func (d *Daemon) Backends() []stats.Backend {
 	}}
 }
 
-// Servers is the servers.
+// Servers returns the servers.
 func (d *Daemon) Servers() []stats.Server {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.servers)
 }
 
-// Discovery is a source that fails.
+// Discovery returns a source that fails.
 func (d *Daemon) Discovery() []admin.Source {
 	at := time.Now().Add(-150*time.Minute - time.Second)
 	return []admin.Source{{
@@ -126,7 +126,7 @@ func (d *Daemon) Discovery() []admin.Source {
 	}}
 }
 
-// XDS is a control plane with a resource that is refused.
+// XDS returns a control plane with a refused resource.
 func (d *Daemon) XDS() (stats.ControlPlane, error) {
 	at := time.Now().Add(-150*time.Minute - time.Second)
 	return stats.ControlPlane{
@@ -138,7 +138,7 @@ func (d *Daemon) XDS() (stats.ControlPlane, error) {
 	}, nil
 }
 
-// Loops is those of the reactor.
+// Loops returns the loops of the reactor.
 func (d *Daemon) Loops() []*reactor.Loop {
 	if d.Reactor == nil {
 		return nil
@@ -146,10 +146,10 @@ func (d *Daemon) Loops() []*reactor.Loop {
 	return d.Reactor.Loops()
 }
 
-// LoopConnections is nothing.
+// LoopConnections returns nothing.
 func (d *Daemon) LoopConnections() []int { return nil }
 
-// Events is two events.
+// Events returns two events.
 func (d *Daemon) Events(after uint64) []admin.Event {
 	all := []admin.Event{
 		{Number: 1, At: Start, Times: 1, Level: "info", Message: "started"},
@@ -183,7 +183,7 @@ func (d *Daemon) SetServer(_ context.Context, backend, server string, c admin.Se
 	})
 }
 
-// ResetServer changes it back to the state up and the weight 1.
+// ResetServer resets it to the state up and the weight 1.
 func (d *Daemon) ResetServer(_ context.Context, backend, server string) error {
 	return d.update(backend, server, func(s *stats.Server) {
 		s.State, s.AdminState, s.Weight, s.Overridden = "up", "up", 1, false
@@ -198,7 +198,7 @@ func match(f *admin.Filter, c *admin.Connection) bool {
 		c.Age.Duration() >= f.MinAge && c.Idle.Duration() >= f.MinIdle
 }
 
-// Connections is a page of the connections.
+// Connections returns a page of the connections.
 func (d *Daemon) Connections(
 	_ context.Context, f *admin.Filter, after string, most int,
 ) (page []admin.Connection, next string, err error) {
@@ -268,10 +268,10 @@ var Refused = errors.Join(
 	&config.Error{File: "proxy.yaml", Line: 9, Column: 1, Text: "weight 2000 is out of range: write 0 to 1000"},
 )
 
-// Drain begins to drain.
+// Drain starts a drain.
 func (d *Daemon) Drain(bool) error { return d.setDrain(&admin.Drain{}) }
 
-// Undrain ends that.
+// Undrain ends it.
 func (d *Daemon) Undrain() error { return d.setDrain(nil) }
 
 func (d *Daemon) setDrain(to *admin.Drain) error {
@@ -283,7 +283,7 @@ func (d *Daemon) setDrain(to *admin.Drain) error {
 	return d.Err
 }
 
-// ReopenAccessLog does nothing: there is none.
+// ReopenAccessLog does nothing.
 func (d *Daemon) ReopenAccessLog() {}
 
 // Upgrade returns a number. It refuses a context that would end an upgrade early.
