@@ -50,7 +50,7 @@ func TestAccessLogRotates(t *testing.T) {
 		use(dial(t, g.addr))
 		eventually(t, "a line in the old file", func() bool { return len(linesOf(t, log+".1")) == 2 })
 		g.signal(syscall.SIGUSR1)
-		g.await("the access log was opened anew")
+		g.await("access log reopened")
 		use(dial(t, g.addr))
 		eventually(t, "a line in the new file", func() bool { return len(linesOf(t, log)) == 1 })
 		old := g.pid

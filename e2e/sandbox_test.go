@@ -78,7 +78,7 @@ backends:
 			t.Errorf("/metrics: status %d", status)
 		}
 		for signal, msg := range map[syscall.Signal]string{
-			syscall.SIGHUP: "reloaded", syscall.SIGUSR1: "the access log was opened anew",
+			syscall.SIGHUP: "reloaded", syscall.SIGUSR1: "access log reopened",
 		} {
 			n := len(g.logged(anything))
 			if err := unix.Kill(g.pid, signal); err != nil {

@@ -325,7 +325,7 @@ func TestUpgradeFails(t *testing.T) {
 		attempt(config + ":1:12")
 		writeFile(t, config, good)
 		installFile(t, program, []byte("#!/bin/sh\nexit 7\n"))
-		attempt("it has ended before it served; its log says why (exit status 7)")
+		attempt("it exited before it served; see its log (exit status 7)")
 		if err := os.Remove(program); err != nil {
 			t.Fatal(err)
 		}

@@ -2,21 +2,21 @@ package accesslog
 
 import "time"
 
-// isoTime and haTime are RFC 3339, as in the daemon's log, and HAProxy's time, both without the fraction of a second.
+// isoTime is RFC 3339, as in the daemon's log, and haTime is HAProxy's format, both without fractions of a second.
 const (
 	isoTime = "2006-01-02T15:04:05"
 	haTime  = "02/Jan/2006:15:04:05"
 )
 
-// clock formats times. Many lines have the same second.
+// clock formats times. It caches the second, which many lines share.
 type clock struct {
 	layout string
 	in     *time.Location
 	second int64
-	text   []byte // of the second; empty: of none
+	text   []byte // text of the second; empty at first
 }
 
-// append appends a time with so many digits of the fraction, at most 9.
+// append appends a time with up to 9 digits of the fraction.
 func (c *clock) append(line []byte, t time.Time, digits int) []byte {
 	if s := t.Unix(); len(c.text) == 0 || s != c.second {
 		c.second = s

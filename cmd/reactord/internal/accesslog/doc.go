@@ -2,21 +2,21 @@
 //
 // # How to use it
 //
-// [Open] opens a log as its settings say. Loops fill a [Record] and call [Writer.Log]. [Writer.Reopen] opens the file
-// anew after it was renamed. [Writer.Close] writes what is queued, and ends the log.
+// [Open] opens a log by its settings. Loops fill a [Record] and call [Writer.Log]. [Writer.Reopen] reopens the file
+// after it was renamed. [Writer.Close] writes what is queued, and ends the log.
 //
 // # What it guarantees
 //
-// Log never waits, takes no lock and does not allocate. It copies the record into a queue of fixed size. One goroutine
-// formats what is queued, and writes it: whole lines, many with one call, at the end of the file. So several processes
-// may write to one file.
+// Log never waits, takes no lock and does not allocate. It copies the record into a queue of fixed size. One
+// goroutine formats and writes what is queued: whole lines, many with one call, at the end of the file, so that
+// several processes may share a file.
 //
-// If the file takes nothing, because a disk is full or a pipe has no reader, the queue fills up, and further lines are
-// dropped. They are counted, and a line of the daemon's log says how many, once a second at most. Nothing else is lost:
-// what is queued is written as soon as the file takes it, or dropped and counted likewise a second after Close.
+// If the file accepts nothing, because a disk is full or a pipe has no reader, the queue fills up, and further lines
+// are dropped. They are counted, and reported in the daemon's log at most once a second. Nothing else is lost: what
+// is queued is written as soon as the file accepts it, or dropped and counted a second after Close.
 //
-// What comes from outside, as the names in a ClientHello and in certificates, cannot break a line, or look like another
-// field: see [Writer.Log].
+// Foreign text, such as names in a ClientHello and in certificates, cannot break a line or look like another field:
+// see [Writer.Log].
 //
 // # Threads
 //

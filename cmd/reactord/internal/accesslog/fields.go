@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// field is something that a line may show. It has one of the functions.
+// field is a field that a line may show. Exactly one of its functions is set.
 type field struct {
 	name    string // as in config.AccessLogFields
 	text    func(*Record) string
@@ -21,7 +21,7 @@ type field struct {
 	server  func(*Record) serveraddr.Addr
 	at      func(*Record) time.Time
 	flag    func(*Record) bool
-	own     bool // the text is from this program, and may have spaces
+	own     bool // the text is this program's, and may contain spaces
 }
 
 var fields = []field{
@@ -72,7 +72,7 @@ var fields = []field{
 func fieldOf(name string) (*field, error) {
 	i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("access_log: there is no field %q", name)
+		return nil, fmt.Errorf("access_log: unknown field %q", name)
 	}
 	return &fields[i], nil
 }
@@ -101,7 +101,7 @@ func (t TLS) cipher() string {
 	return tls.CipherSuiteName(t.Cipher)
 }
 
-// ciphers is the names of cipher suites; crypto/tls makes a list for each question.
+// ciphers maps cipher suites to names; crypto/tls builds a list on each call.
 var ciphers = func() map[uint16]string {
 	names := map[uint16]string{}
 	for _, c := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
@@ -110,7 +110,7 @@ var ciphers = func() map[uint16]string {
 	return names
 }()
 
-// format makes lines of records.
+// format formats records as lines.
 type format interface {
 	append(line []byte, r *Record) []byte
 	wants(field string) bool
@@ -125,5 +125,5 @@ func newFormat(c *config.AccessLog) (format, error) {
 	case "text":
 		return newText(c.Template)
 	}
-	return nil, fmt.Errorf("access_log: the format %q is unknown", c.Format)
+	return nil, fmt.Errorf("access_log: unknown format %q", c.Format)
 }

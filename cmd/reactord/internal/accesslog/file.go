@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// standardOutput is the path that means the standard output.
+// standardOutput is the path of the standard output.
 const standardOutput = "-"
 
-// open opens the file at a path at its end, and makes it if there is none. Opening a pipe that has no reader does not
-// wait, and writing to it does not fail when its reader has ended.
+// open opens the file at a path for appending, and creates it if needed. Opening a pipe without a reader does not
+// block, and writing to it does not fail when its reader exits.
 func open(path string, mode fs.FileMode) (*os.File, error) {
 	if path == standardOutput {
 		return os.Stdout, nil
@@ -30,11 +30,11 @@ func closeFile(f *os.File) error {
 	return f.Close()
 }
 
-// patience is how long one call may wait for a pipe to be read.
+// patience limits how long a call waits for a pipe to be read.
 const patience = 250 * time.Millisecond
 
-// writeSome writes as much as the file takes. The error is os.ErrDeadlineExceeded if it is a pipe that is not read.
+// writeSome writes as much as the file accepts. The error is os.ErrDeadlineExceeded if it is a pipe that is not read.
 func writeSome(f *os.File, b []byte) (int, error) {
-	_ = f.SetWriteDeadline(time.Now().Add(patience)) // a regular file has none, and needs none
+	_ = f.SetWriteDeadline(time.Now().Add(patience)) // regular files have no deadline, and need none
 	return f.Write(b)
 }

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// asJSON makes an object of the fields. Texts and addresses that are not known are left out. It is written by hand:
-// zap's encoder, which makes the daemon's log, takes four times as long.
+// asJSON formats an object of the fields. Unknown texts and addresses are left out. It is written by hand, because
+// zap's encoder, which the daemon's log uses, takes four times as long.
 type asJSON struct {
 	fields []member
 	clocks [2]clock
 }
 
-// member is a field with its key, as it is written.
+// member is a field with its encoded key.
 type member struct {
 	*field
 	key string
@@ -78,14 +78,14 @@ func (j *asJSON) append(line []byte, r *Record) []byte {
 		default:
 			line = appendQuotedAddress(line, f.address(r))
 		}
-		if len(line) == value { // it is not known
+		if len(line) == value { // unknown
 			line = line[:before]
 		}
 	}
 	return append(line, '}', '\n')
 }
 
-// appendQuotedAddress appends an address as a string; nothing if it is not valid.
+// appendQuotedAddress appends a valid address as a string, and nothing for an invalid one.
 func appendQuotedAddress(line []byte, a netip.AddrPort) []byte {
 	if !a.IsValid() {
 		return line
@@ -94,7 +94,7 @@ func appendQuotedAddress(line []byte, a netip.AddrPort) []byte {
 	return append(a.AppendTo(line), '"')
 }
 
-// appendQuoted appends a string of JSON. What is not UTF-8 becomes U+FFFD.
+// appendQuoted appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendQuoted(line []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	line = append(line, '"')
@@ -124,7 +124,7 @@ func appendQuoted(line []byte, s string) []byte {
 	return append(line, '"')
 }
 
-// isPlain has the bytes that a string of JSON has as they are.
+// isPlain tells which bytes a JSON string contains unescaped.
 var isPlain = func() (plain [256]bool) {
 	for b := ' '; b <= '~'; b++ {
 		plain[b] = b != '"' && b != '\\'

@@ -9,13 +9,13 @@ import "sync/atomic"
 type queue struct {
 	slots  []slot
 	_      [64]byte
-	free   atomic.Uint64 // a slot's number, and a count of changes, so that a list that has changed is not mistaken
+	free   atomic.Uint64 // a slot's number, and a count of changes against the ABA problem
 	_      [64]byte
 	queued atomic.Uint32 // a slot's number
 	_      [64]byte
 }
 
-// slot is a place of the queue. Its number is its index plus one; 0 is none.
+// slot is a place of the queue. Its number is its index plus one; 0 means none.
 type slot struct {
 	next atomic.Uint32 // in the list
 	Record
@@ -33,8 +33,8 @@ func newQueue(size int) *queue {
 
 func (q *queue) slot(n uint32) *slot { return &q.slots[n-1] }
 
-// put queues a record, and reports whether there was room. first reports that nothing was queued before: the reader is
-// to be woken.
+// put queues a record, and reports whether there was room. first reports that the queue was empty, so the reader must
+// be woken.
 func (q *queue) put(r *Record) (ok, first bool) {
 	n := q.take()
 	if n == 0 {
@@ -51,7 +51,7 @@ func (q *queue) put(r *Record) (ok, first bool) {
 	}
 }
 
-// take takes a free slot; 0: there is none.
+// take takes a free slot, or returns 0.
 func (q *queue) take() uint32 {
 	for {
 		head := q.free.Load()
@@ -66,8 +66,8 @@ func (q *queue) take() uint32 {
 	}
 }
 
-// all takes what is queued, in order: the number of the first slot, whose next is the second one; 0: nothing is. The
-// caller gives each slot back.
+// all takes what is queued, in order, and returns the number of the first slot, which links to the next one, or 0.
+// The caller gives each slot back.
 func (q *queue) all() (first uint32) {
 	for n := q.queued.Swap(0); n != 0; {
 		s := q.slot(n)
@@ -78,7 +78,7 @@ func (q *queue) all() (first uint32) {
 	return first
 }
 
-// give gives a slot back. It returns the one behind it.
+// give gives a slot back, and returns the one behind it.
 func (q *queue) give(n uint32) (next uint32) {
 	s := q.slot(n)
 	next = s.next.Load()

@@ -8,23 +8,23 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
 )
 
-// Record is what is known of a connection, or of a UDP session. Its texts are not changed after Log.
+// Record describes a connection or a UDP session. Its texts must not change after Log.
 type Record struct {
 	ID      uint64 // unique in the process
 	Interim bool   // the connection is still open: the counters are those so far
 
 	Network  string // "tcp", "udp" or "unix"
 	Listener string
-	Route    string // "": none matched, or the listener has none
-	Backend  string // "": none was chosen
-	Server   string // "": likewise
+	Route    string // "" if none matched
+	Backend  string // "" if none was chosen
+	Server   string // "" if none was chosen
 
 	ServerAddress serveraddr.Addr
 	Client        netip.AddrPort // as a trusted PROXY header says, if there is one
 	Peer          netip.AddrPort // of the socket
 	Local         netip.AddrPort // that the client has connected to
 
-	SNI      string // of the ClientHello; "": none was seen
+	SNI      string // of the ClientHello, or ""
 	ALPN     string // that was agreed on
 	ClientCN string // the common name of the client's certificate
 	TLS      TLS    // with the client
@@ -37,25 +37,25 @@ type Record struct {
 	Total  time.Duration             // since the connection was accepted
 
 	Bytes     [2]uint64 // from the client, from the server
-	Datagrams [2]uint64 // likewise; of UDP only
+	Datagrams [2]uint64 // likewise, for UDP only
 
 	Attempts  int // to connect
 	Retries   int // attempts with another server, or another local address
-	QueuedPos int // connections that waited in the backend's queue before this one; 0: it did not wait
+	QueuedPos int // connections ahead of it in the backend's queue; 0 if it did not wait
 
-	// Connections that were open at the end, this one included.
+	// Open connections at the end, including this one.
 	Connections, ListenerConnections, BackendConnections, ServerConnections int
 
 	End End
-	Err error // of the system, behind the end; nil: none. Its text does not change
+	Err error // system error behind the end, or nil. Its text must not change
 }
 
 // Phase is a part of a connection's life before bytes flow.
 type Phase uint8
 
-// The phases, in order.
+// Phases, in order.
 const (
-	Opening   Phase = iota // until the PROXY header and the ClientHello have come
+	Opening   Phase = iota // until the PROXY header and the ClientHello have arrived
 	ClientTLS              // the handshake with the client
 	Queue                  // in the queue of the backend
 	Connect                // all attempts to connect
@@ -63,12 +63,12 @@ const (
 	PhaseCount
 )
 
-// NotReached is the duration of a phase that the connection has not had, or has not ended.
+// NotReached is the duration of a phase that the connection has not reached or not completed.
 const NotReached time.Duration = -1
 
-// TLS is what was agreed on in a handshake. The zero TLS: there was none.
+// TLS is the result of a handshake. The zero TLS means that there was none.
 type TLS struct {
-	Version, Cipher uint16 // as crypto/tls has them
+	Version, Cipher uint16 // as in crypto/tls
 	Resumed         bool
 }
 
@@ -76,6 +76,6 @@ type TLS struct {
 type End struct {
 	By    string // what ended it
 	Phase string // in which phase
-	Code  string // what HAProxy writes for it: two characters
+	Code  string // HAProxy's termination state: two characters
 	Why   string // a sentence
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// tcplog makes the lines of HAProxy's `option tcplog`:
+// tcplog formats the lines of HAProxy's `option tcplog`:
 //
 //	CLIENT:PORT [ACCEPTED] FRONTEND BACKEND/SERVER Tw/Tc/Tt BYTES CODE ACT/FE/BE/SRV/RETRIES SRVQ/BACKQ
 //
-// Times are milliseconds. A listener is a frontend; "~" behind its name says that TLS ends here. A line of a connection
-// that is still open has "+" before the total time and the bytes, as with `option logasap`.
+// Times are milliseconds. A listener is a frontend; "~" after its name says that TLS is terminated here. A line of an
+// open connection has "+" before the total time and the bytes, as with `option logasap`.
 type tcplog struct{ accepted clock }
 
-// noServer is what HAProxy writes if there is no server.
+// noServer is HAProxy's placeholder for no server.
 const noServer = "<NOSRV>"
 
 func (*tcplog) wants(string) bool { return false }
@@ -52,7 +52,7 @@ func (t *tcplog) append(line []byte, r *Record) []byte {
 	plus()
 	line = append(strconv.AppendUint(line, r.Bytes[1], 10), ' ')
 	line = append(append(line, r.End.Code...), ' ')
-	own := 0 // HAProxy does not count the connection itself any more, but for its listener
+	own := 0 // HAProxy no longer counts the connection itself, except for its listener
 	if !r.Interim && r.Server != "" {
 		own = 1
 	}
@@ -68,7 +68,7 @@ func (t *tcplog) append(line []byte, r *Record) []byte {
 	return append(strconv.AppendInt(line, int64(r.QueuedPos), 10), '\n')
 }
 
-// appendPeer appends the client as HAProxy does: without brackets.
+// appendPeer appends the client like HAProxy, without brackets.
 func appendPeer(line []byte, r *Record) []byte {
 	if !r.Client.IsValid() || r.Client.Addr() == (netip.Addr{}) {
 		return append(line, "unix:1"...)

@@ -10,15 +10,15 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// asText makes lines of a template. A text or an address that is not known is "-".
+// asText formats lines by a template. Unknown texts and addresses are "-".
 type asText struct {
 	pieces []piece
 	clock  clock
 }
 
-// piece is a field, or a text as it is.
+// piece is a field or a literal text.
 type piece struct {
-	field *field // nil: it is a text
+	field *field // nil for a literal text
 	text  string
 }
 
@@ -90,7 +90,7 @@ func appendAddress(line []byte, a netip.AddrPort) []byte {
 	return a.AppendTo(line)
 }
 
-// appendMilliseconds appends a duration with three digits behind the point; -1: it was not reached.
+// appendMilliseconds appends a duration with three decimals, or -1 if it was not reached.
 func appendMilliseconds(line []byte, d time.Duration) []byte {
 	if d < 0 {
 		return append(line, "-1"...)
@@ -100,7 +100,7 @@ func appendMilliseconds(line []byte, d time.Duration) []byte {
 	return append(line, '.', byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
 }
 
-// appendEscaped appends a text from outside that stays one field: see [Writer.Log].
+// appendEscaped appends foreign text as a single field: see [Writer.Log].
 func appendEscaped(line []byte, s string) []byte {
 	if s == "" {
 		return append(line, '-')

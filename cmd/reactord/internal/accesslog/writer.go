@@ -15,11 +15,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// Stats counts what becomes of lines. Several writers may share it, one after another.
+// Stats counts lines by their fate. Several writers may share it, one after another.
 type Stats struct {
 	Lines   atomic.Uint64 // written
-	Dropped atomic.Uint64 // because the file took too little
-	Errors  atomic.Uint64 // of writing; the lines are written later
+	Dropped atomic.Uint64 // dropped because the file was too slow
+	Errors  atomic.Uint64 // write errors; the lines are written later
 }
 
 // Writer is an open access log.
@@ -29,38 +29,38 @@ type Writer struct {
 	queue    *queue
 	stats    *Stats
 	log      *zap.Logger
-	delay    time.Duration // between a first line and its write, for others to be written with it
+	delay    time.Duration // delay of a write, to batch further lines
 
-	dropped atomic.Uint64 // those of Stats.Dropped that were for this log
+	dropped atomic.Uint64 // the part of Stats.Dropped of this log
 
 	wake   chan struct{} // something is queued
-	reopen chan struct{} // the file is to be opened anew
+	reopen chan struct{} // the file is to be reopened
 	lost   chan struct{} // lines were dropped
 	quit   chan struct{} // closed by Close
-	ended  chan struct{} // nothing is written any more
-	final  chan struct{} // no line is dropped any more
+	ended  chan struct{} // writing has ended
+	final  chan struct{} // dropping has ended
 	told   chan struct{} // all drops are reported
 	close  sync.Once
 
-	// What the goroutine has.
+	// Owned by the goroutine.
 	file    *os.File
 	lines   []byte    // to be written
-	partial bool      // the beginning of the first of them is written
-	until   time.Time // when a writer that ends gives up; zero: it does not end
-	blamed  time.Time // when an error was logged
+	partial bool      // the first line is partly written
+	until   time.Time // when a closing writer gives up; zero before Close
+	blamed  time.Time // when an error was last logged
 }
 
 const (
 	maxDelay = 10 * time.Millisecond
-	// maxBatch is about how many bytes are written with one call.
+	// maxBatch is about how many bytes one call writes.
 	maxBatch = 64 << 10
-	// backoff is the time between two attempts to write to a file that takes nothing.
+	// backoff is the delay between attempts to write to a file that accepts nothing.
 	backoff = 100 * time.Millisecond
-	// closing is how long Close tries to write.
+	// closing limits how long Close tries to write.
 	closing = time.Second
 )
 
-// Open opens a log, as its settings say. Errors name the path. What goes wrong later is written to log.
+// Open opens a log by its settings. Errors name the path. Later errors go to log.
 func Open(c config.AccessLog, stats *Stats, log *zap.Logger) (*Writer, error) {
 	f, err := newFormat(&c)
 	if err != nil {
@@ -81,15 +81,14 @@ func Open(c config.AccessLog, stats *Stats, log *zap.Logger) (*Writer, error) {
 	return w, nil
 }
 
-// Settings are the settings of the log.
+// Settings returns the settings of the log.
 func (w *Writer) Settings() *config.AccessLog { return &w.settings }
 
-// Wants reports whether a line shows this field, or what is made of it.
+// Wants reports whether a line needs this field.
 func (w *Writer) Wants(field string) bool { return w.format.wants(field) }
 
-// Log queues a line. If there is no room, it is dropped. Texts of the record may be anything: in JSON they are escaped
-// as JSON says, and in the other formats what is not a printable character of ASCII is \xNN, and so are spaces,
-// backslashes and quotation marks.
+// Log queues a line, or drops it if there is no room. Texts may contain anything: JSON escapes them as usual, and the
+// other formats escape spaces, backslashes, quotation marks and everything but printable ASCII as \xNN.
 func (w *Writer) Log(r *Record) {
 	ok, first := w.queue.put(r)
 	switch {
@@ -100,11 +99,11 @@ func (w *Writer) Log(r *Record) {
 	}
 }
 
-// Reopen has the file opened anew. It returns before that is done. If it cannot be opened, the old one is used still.
+// Reopen reopens the file, asynchronously. If that fails, the old one stays in use.
 func (w *Writer) Reopen() { signal(w.reopen) }
 
-// Close writes what is queued, for a second at most, and ends the log. What is not written then is dropped and counted.
-// What is logged meanwhile, or later, may be lost.
+// Close writes what is queued, for at most a second, and ends the log. What is then unwritten is dropped and counted.
+// Lines logged meanwhile or later may be lost.
 func (w *Writer) Close() {
 	w.close.Do(func() {
 		close(w.quit)
@@ -140,13 +139,13 @@ func (w *Writer) run() {
 		}
 		w.writeQueued()
 	}
-	w.writeQueued() // what came while the last lines were written
+	w.writeQueued() // lines queued during the last write
 	if err := closeFile(w.file); err != nil {
 		w.failed(err)
 	}
 }
 
-// rest waits, unless the writer ends.
+// rest waits, unless the writer is closing.
 func (w *Writer) rest(d time.Duration) {
 	if !w.until.IsZero() {
 		d = min(d, time.Until(w.until))
@@ -176,7 +175,8 @@ func (w *Writer) writeQueued() {
 	}
 }
 
-// writeLines writes w.lines, however long that takes, unless the writer ends. It returns how many lines were lost.
+// writeLines writes w.lines, however long that takes, unless the writer is closing. It returns the number of lost
+// lines.
 func (w *Writer) writeLines() (lost uint64) {
 	for len(w.lines) > 0 {
 		if !w.until.IsZero() && time.Now().After(w.until) {
@@ -207,11 +207,11 @@ func (w *Writer) writeLines() (lost uint64) {
 	return lost
 }
 
-// openAnew opens the file anew. A line whose beginning is in the old one is lost.
+// openAnew reopens the file. A line whose beginning is in the old one is lost.
 func (w *Writer) openAnew() (lost uint64) {
 	f, err := open(w.settings.Path, os.FileMode(w.settings.Mode))
 	if err != nil {
-		w.log.Error("the access log cannot be opened anew: the old file is used still", zap.Error(err),
+		w.log.Error("cannot reopen the access log, keeping the old file", zap.Error(err),
 			zap.String("user", account.Name()))
 		return 0
 	}
@@ -222,11 +222,11 @@ func (w *Writer) openAnew() (lost uint64) {
 	if w.partial {
 		lost = w.drop(bytes.IndexByte(w.lines, '\n') + 1)
 	}
-	w.log.Info("the access log was opened anew", zap.String("path", w.settings.Path))
+	w.log.Info("access log reopened", zap.String("path", w.settings.Path))
 	return lost
 }
 
-// drop drops so many bytes of lines.
+// drop drops n bytes of lines.
 func (w *Writer) drop(n int) (lost uint64) {
 	lost = uint64(bytes.Count(w.lines[:n], []byte{'\n'}))
 	w.lose(lost)
@@ -234,15 +234,15 @@ func (w *Writer) drop(n int) (lost uint64) {
 	return lost
 }
 
-// failed notes an error of writing.
+// failed records an error of writing.
 func (w *Writer) failed(err error) {
 	w.stats.Errors.Add(1)
 	if due(&w.blamed) {
-		w.log.Error("the access log cannot be written; retrying", zap.Error(err))
+		w.log.Error("cannot write the access log, retrying", zap.Error(err))
 	}
 }
 
-// lose counts lines that are dropped. From any thread.
+// lose counts dropped lines. It may be called from any thread.
 func (w *Writer) lose(n uint64) {
 	if n != 0 {
 		w.dropped.Add(n)
@@ -260,8 +260,8 @@ func (w *Writer) loseQueued() {
 	w.lose(lost)
 }
 
-// report logs that lines were dropped, once a second at most, until the log has ended. It is a goroutine of its own:
-// the one that writes may be stuck.
+// report logs dropped lines, at most once a second, until the log has ended. It runs on a separate goroutine, because
+// the writing one may be stuck.
 func (w *Writer) report() {
 	defer close(w.told)
 	for reported, ends := uint64(0), false; !ends; {
@@ -271,7 +271,7 @@ func (w *Writer) report() {
 			ends = true
 		}
 		if n := w.dropped.Load(); n != reported {
-			w.log.Warn("lines of the access log were dropped: its file takes too little",
+			w.log.Warn("access log lines dropped: file too slow",
 				zap.String("path", w.settings.Path), zap.Uint64("lines", n-reported))
 			reported = n
 			select {
@@ -282,7 +282,7 @@ func (w *Writer) report() {
 	}
 }
 
-// due lets one message a second pass; last is when one has.
+// due reports whether a second has passed since last, and updates it.
 func due(last *time.Time) bool {
 	now := time.Now()
 	if now.Sub(*last) < time.Second {

@@ -159,7 +159,7 @@ func TestStuckPipe(t *testing.T) {
 		t.Errorf("a call took %v", slowest)
 	}
 	await(t, "a report of dropped lines", func() bool {
-		return l.told.FilterMessageSnippet("were dropped").Len() > 0
+		return l.told.FilterMessageSnippet("lines dropped").Len() > 0
 	})
 	reader, err := os.Open(path)
 	if err != nil {
@@ -235,7 +235,7 @@ func TestReopenFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Reopen()
-	await(t, "a complaint", func() bool { return l.told.FilterMessageSnippet("cannot be opened anew").Len() == 1 })
+	await(t, "a complaint", func() bool { return l.told.FilterMessageSnippet("cannot reopen").Len() == 1 })
 	r := sample()
 	l.Log(&r)
 	l.Close()
@@ -262,7 +262,7 @@ func TestFullDisk(t *testing.T) {
 		r.ID = uint64(i)
 		l.Log(&r)
 	}
-	await(t, "an error", func() bool { return l.told.FilterMessageSnippet("cannot be written").Len() > 0 })
+	await(t, "an error", func() bool { return l.told.FilterMessageSnippet("cannot write").Len() > 0 })
 	if err := os.Remove(rest); err != nil {
 		t.Fatal(err)
 	}
@@ -372,10 +372,10 @@ func TestLinesOfStuckPipeAreCounted(t *testing.T) {
 		t.Errorf("%d were written and %d dropped, want 1 and %d", n, lost, lines)
 	}
 	told := uint64(0)
-	for _, entry := range l.told.FilterMessageSnippet("were dropped").All() {
+	for _, entry := range l.told.FilterMessageSnippet("lines dropped").All() {
 		told += entry.ContextMap()["lines"].(uint64)
 	}
-	if other := others.FilterMessageSnippet("were dropped").Len(); told != lines || other != 0 {
+	if other := others.FilterMessageSnippet("lines dropped").Len(); told != lines || other != 0 {
 		t.Errorf("%d lines are reported, and %d reports are of the next log", told, other)
 	}
 }
@@ -390,7 +390,7 @@ func TestDropsAreReportedEverySecond(t *testing.T) {
 	await(t, "the third report", func() bool {
 		l.Log(&r)
 
-		return l.told.FilterMessageSnippet("were dropped").Len() >= 3
+		return l.told.FilterMessageSnippet("lines dropped").Len() >= 3
 	})
 	if took := time.Since(began); took < 1900*time.Millisecond || took > 5*time.Second {
 		t.Errorf("three reports in %v", took)

@@ -11,29 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Log is a logger, and what ends it.
+// Log is a logger with its controls.
 type Log struct {
 	*zap.Logger
-	// Level is the least severe level that is written. It may be changed from any goroutine.
+	// Level is the lowest severity that is written. It may be changed from any goroutine.
 	Level zap.AtomicLevel
-	// Recent is the last lines.
+	// Recent holds the last lines.
 	Recent *Recent
 
 	queue   *queue
 	retired *atomic.Bool
 }
 
-// Retire adds the id of the process to the lines that follow: another process has taken over, and writes to the same
+// Retire adds the process id to the following lines, because another process has taken over and writes to the same
 // log.
 func (l *Log) Retire() { l.retired.Store(true) }
 
 // Close writes what is queued and ends the logger. It does not close the file.
 func (l *Log) Close() error { return l.queue.Close() }
 
-// Dropped is how many lines were dropped, because what the log is written to takes too little. It takes no lock.
+// Dropped returns the number of lines dropped because the output was too slow. It takes no lock.
 func (l *Log) Dropped() uint64 { return l.queue.total.Load() }
 
-// SetLevel makes level the least severe level that is written: "debug", "info", "warn" or "error". From any goroutine.
+// SetLevel sets the lowest severity that is written: "debug", "info", "warn" or "error". It may be called from any
+// goroutine.
 func (l *Log) SetLevel(level string) error {
 	least, err := parseLevel(level)
 	if err == nil {
@@ -49,8 +50,8 @@ func parseLevel(text string) (level zapcore.Level, err error) {
 	return level, nil
 }
 
-// New makes a logger that writes to out. level is the least severe level to write at first, in the form of
-// [Log.SetLevel]. format is "json", "console", or "auto": console if out is a terminal, and json if not.
+// New returns a logger that writes to out. level is the initial level, as in [Log.SetLevel]. format is "json",
+// "console", or "auto", which is console if out is a terminal and json otherwise.
 func New(out *os.File, level, format string) (*Log, error) {
 	least, err := parseLevel(level)
 	if err != nil {
@@ -70,11 +71,11 @@ func New(out *os.File, level, format string) (*Log, error) {
 	case "console":
 		encoder = zapcore.NewConsoleEncoder(forPeople(terminal))
 	default:
-		return nil, fmt.Errorf("log format %q is unknown", format)
+		return nil, fmt.Errorf("unknown log format %q", format)
 	}
 	direct := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(out), zapcore.WarnLevel))
 	q := newQueue(out, queueBytes, func(lines uint64) {
-		direct.Warn("log lines were dropped: the log's reader is too slow", zap.Uint64("lines", lines))
+		direct.Warn("log lines dropped: output too slow", zap.Uint64("lines", lines))
 	})
 	current := zap.NewAtomicLevelAt(least)
 	recent := &Recent{}
@@ -83,8 +84,8 @@ func New(out *os.File, level, format string) (*Log, error) {
 	return &Log{zap.New(&retiring{both, retired}), current, recent, q, retired}, nil
 }
 
-// forMachines has the names of fields that log collectors expect. Times are RFC 3339 in UTC with microseconds;
-// durations are in seconds.
+// forMachines returns an encoding with the field names that log collectors expect. Times are RFC 3339 in UTC with
+// microseconds; durations are in seconds.
 func forMachines() zapcore.EncoderConfig {
 	return zapcore.EncoderConfig{
 		TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg", StacktraceKey: "stack",
@@ -96,7 +97,8 @@ func forMachines() zapcore.EncoderConfig {
 	}
 }
 
-// forPeople has short lines: the time of the day, the level (coloured on a terminal), and the message.
+// forPeople returns an encoding with short lines: the time of day, the level (coloured on a terminal), and the
+// message.
 func forPeople(colour bool) zapcore.EncoderConfig {
 	c := forMachines()
 	c.EncodeDuration = zapcore.StringDurationEncoder

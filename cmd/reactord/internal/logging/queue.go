@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// queueBytes is the maximum size of the queue: some thousand lines.
+// queueBytes limits the queue, to some thousand lines.
 const queueBytes = 1 << 20
 
-// queue is a [zapcore.WriteSyncer] that leaves the writing to a goroutine. Lines are appended to one buffer while the
-// other is being written, so that the caller does not wait for the write.
+// queue is a [zapcore.WriteSyncer] that writes on a goroutine. Lines are appended to one buffer while the other is
+// being written, so that callers do not wait for the write.
 type queue struct {
 	out     io.Writer
 	limit   int                // bytes
@@ -83,7 +83,7 @@ func (q *queue) run() {
 		lost := q.lost
 		q.lost, q.writing = 0, true
 		q.mu.Unlock()
-		_, _ = q.out.Write(lines) // an error cannot be reported anywhere
+		_, _ = q.out.Write(lines) // there is nowhere to report an error
 		if lost > 0 {
 			q.dropped(lost)
 		}

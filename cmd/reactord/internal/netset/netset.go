@@ -1,10 +1,10 @@
-// Package netset has sets of networks.
+// Package netset implements sets of networks.
 //
-// A [Set] does not change, so it may be used from any thread. [Set.Contains] is a binary search: it allocates nothing,
+// A [Set] is immutable, so it may be used from any thread. [Set.Contains] is a binary search: it does not allocate,
 // and takes about 0.1 µs with ten thousand networks.
 //
-// IPv4 addresses that are written as IPv6 ones (::ffff:0:0/96) are IPv4 addresses, in networks and when a set is asked.
-// A network of IPv6 that covers all of them, as ::/0 does, has no IPv4 address. Zones are ignored.
+// IPv4-mapped IPv6 addresses (::ffff:0:0/96) are IPv4 addresses, both in networks and in queries. An IPv6 network
+// that covers all of them, such as ::/0, contains no IPv4 address. Zones are ignored.
 package netset
 
 import (
@@ -20,7 +20,7 @@ type Set struct {
 	ipv6 []span6
 }
 
-// span is addresses from the first to the last. Those of a set are in order, and have gaps between them.
+// span is the addresses from first to last. Those of a set are ordered and have gaps between them.
 type span[T any] struct{ first, last T }
 
 type span6 = span[uint128]
@@ -34,8 +34,8 @@ func compare128(a, b uint128) int {
 	return cmp.Compare(a.low, b.low)
 }
 
-// New is the set of these networks, which may overlap. A prefix that is not valid is nothing. Bits beyond the length
-// of a prefix are ignored.
+// New returns the set of these networks, which may overlap. Invalid prefixes are ignored, and so are bits beyond the
+// length of a prefix.
 func New(networks []netip.Prefix) *Set {
 	s := &Set{}
 	for _, p := range networks {
@@ -60,7 +60,7 @@ func New(networks []netip.Prefix) *Set {
 	return s
 }
 
-// rest6 is the bits of an IPv6 address beyond a prefix.
+// rest6 returns the host bits of an IPv6 prefix.
 func rest6(bits int) uint128 {
 	if bits < 64 {
 		return uint128{1<<(64-bits) - 1, 1<<64 - 1}
@@ -68,7 +68,7 @@ func rest6(bits int) uint128 {
 	return uint128{0, 1<<(128-bits) - 1}
 }
 
-// merged is spans in order, with those joined that overlap.
+// merged sorts spans, and joins those that overlap.
 func merged[T any](all []span[T], compare func(a, b T) int) []span[T] {
 	slices.SortFunc(all, func(a, b span[T]) int { return compare(a.first, b.first) })
 	out := all[:0]
@@ -93,7 +93,7 @@ func (s *Set) Contains(ip netip.Addr) bool {
 	return contains(s.ipv6, number6(ip), compare128)
 }
 
-// Empty reports whether no address is in the set.
+// Empty reports whether the set contains no address.
 func (s *Set) Empty() bool { return s == nil || len(s.ipv4)+len(s.ipv6) == 0 }
 
 // contains finds the last span that begins at or before n.

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// File is the file of a listening socket. A nil File is none.
+// File is the file of a listening socket. A nil File stands for none.
 type File struct {
 	path string
 	info os.FileInfo // identifies the file
 }
 
-// Access is who may connect to a socket: who may write to its file.
+// Access says who may connect to a socket, by write permission for its file.
 type Access struct {
 	Mode     fs.FileMode // permissions
-	UID, GID int         // owner and group; -1: as they are, at first those of the process
+	UID, GID int         // owner and group; -1 leaves them, initially the process's
 }
 
-// NewAccess looks up the names or numbers of an owner and a group. Empty names are the process's.
+// NewAccess looks up the names or numbers of an owner and a group. Empty names mean the process's.
 func NewAccess(mode fs.FileMode, owner, group string) (a Access, err error) {
 	a.Mode = mode.Perm()
 	a.UID, err = lookupID("owner", owner, func(name string) (string, error) {
@@ -45,7 +45,7 @@ func NewAccess(mode fs.FileMode, owner, group string) (a Access, err error) {
 	return a, err
 }
 
-// lookupID is the number of a user or a group: -1 if name is empty.
+// lookupID returns the number of a user or a group, or -1 if name is empty.
 func lookupID(what, name string, lookup func(string) (string, error)) (int, error) {
 	if name == "" {
 		return -1, nil
@@ -60,7 +60,7 @@ func lookupID(what, name string, lookup func(string) (string, error)) (int, erro
 	return strconv.Atoi(number)
 }
 
-// apply gives a file its owner and permissions.
+// apply sets the owner and permissions of a file.
 func (a Access) apply(path string) error {
 	if a.UID >= 0 || a.GID >= 0 {
 		if err := os.Chown(path, a.UID, a.GID); err != nil {
@@ -70,7 +70,8 @@ func (a Access) apply(path string) error {
 	return os.Chmod(path, a.Mode)
 }
 
-// Adopt is the file of a socket that another process has made. The error matches [fs.ErrNotExist] if it is gone.
+// Adopt returns the file of a socket that another process has created. The error matches [fs.ErrNotExist] if it is
+// gone.
 func Adopt(path string) (*File, error) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().Type() != fs.ModeSocket {
@@ -82,12 +83,12 @@ func Adopt(path string) (*File, error) {
 	return &File{path, info}, nil
 }
 
-// SetAccess changes the owner and the permissions of the file, unless it is another one meanwhile.
+// SetAccess changes the owner and permissions of the file, unless it was replaced.
 func (f *File) SetAccess(a Access) error {
 	return f.locked(a.apply)
 }
 
-// Remove removes the file, unless it is another one meanwhile.
+// Remove removes the file, unless it was replaced.
 func (f *File) Remove() error { return f.locked(os.Remove) }
 
 // locked calls do with the path if the file is still the same.
@@ -97,10 +98,10 @@ func (f *File) locked(do func(path string) error) error {
 	}
 	unlock, err := lockDirectory(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it is gone with its directory
+		return nil // gone with its directory
 	}
 	switch {
-	case errors.Is(err, fs.ErrPermission): // nor can the file have been replaced by this user
+	case errors.Is(err, fs.ErrPermission): // nor can this user have replaced the file
 	case err != nil:
 		return err
 	default:
@@ -112,12 +113,12 @@ func (f *File) locked(do func(path string) error) error {
 	return do(f.path)
 }
 
-// same reports whether the path is still that file. The number of a file that is removed may be given to the next one,
-// so the time counts, too.
+// same reports whether the path is still that file. The inode of a removed file may be reused, so the time is
+// compared, too.
 func (f *File) same() bool {
 	now, err := os.Lstat(f.path)
 	return err == nil && os.SameFile(f.info, now) && made(f.info).Equal(made(now))
 }
 
-// made is when a file was modified: of a socket, when it was made.
+// made returns when a socket's file was created, which is when it was last modified.
 func made(f os.FileInfo) time.Time { return f.ModTime() }

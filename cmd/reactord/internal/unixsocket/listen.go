@@ -14,24 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxPath is how many bytes a path, or an abstract name, has at most. See unix(7).
+// MaxPath limits a path or an abstract name in bytes. See unix(7).
 const MaxPath = 107
 
 // Errors of [Listen].
 var (
-	// ErrAlive: another process listens on the path.
+	// ErrAlive means that another process listens on the path.
 	ErrAlive    = errors.New("another process answers there: end it first, or choose another path")
 	errNoSocket = errors.New("the file is not a socket: remove it, or choose another path")
 )
 
-// aliveTimeout is how long a process that listens on the path may take to accept. Its kernel does that.
+// aliveTimeout limits how long a process on the path may take to accept. Its kernel does that.
 const aliveTimeout = time.Second
 
-// earlyName is the name that a socket's file is made under, in the directory of its path. The lock is held meanwhile.
+// earlyName is the name under which a socket's file is created, in the directory of its path, with the lock held.
 const earlyName = ".new~"
 
-// Listen opens a stream socket that listens, does not block, and is closed by exec. A path that begins with '@' is an
-// abstract name, which has no File, and no Access. The caller closes the descriptor. Without permission to write to the
+// Listen opens a nonblocking, close-on-exec stream socket that listens. A path that begins with '@' is an abstract
+// name, which has no File and no Access. The caller closes the descriptor. Without permission to write to the
 // directory, the error is an [fs.PathError] of bind and the directory.
 func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
 	if strings.HasPrefix(path, "@") {
@@ -42,7 +42,7 @@ func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
 		return fd, nil, err
 	}
 	if len(path) > MaxPath { // no client could connect to it
-		return -1, nil, fmt.Errorf("the path has %d bytes: at most %d are possible", len(path), MaxPath)
+		return -1, nil, fmt.Errorf("the path has %d bytes, more than %d", len(path), MaxPath)
 	}
 	unlock, err := lockDirectory(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
 	return publish(path, a, backlog)
 }
 
-// replaceable is an error unless path is free, or the socket of a process that is gone.
+// replaceable returns an error unless path is free, or the socket of a dead process.
 func replaceable(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -81,14 +81,14 @@ func replaceable(path string) error {
 	return err
 }
 
-// publish makes the socket under another name, and gives it its own when it is complete.
+// publish creates the socket under another name, and renames it when it is complete.
 func publish(path string, a Access, backlog int) (fd int, f *File, err error) {
 	early := filepath.Join(filepath.Dir(path), earlyName)
 	if len(early) > MaxPath {
 		return -1, nil, fmt.Errorf("the directory's name is too long: at most %d bytes", MaxPath-len(earlyName)-1)
 	}
 	if info, err := os.Lstat(early); err == nil && info.Mode().Type() == fs.ModeSocket {
-		_ = os.Remove(early) // of a process that was killed meanwhile
+		_ = os.Remove(early) // left by a killed process
 	}
 	if fd, err = open(early, backlog); err != nil {
 		if errors.Is(err, fs.ErrPermission) {
@@ -110,8 +110,7 @@ func publish(path string, a Access, backlog int) (fd int, f *File, err error) {
 	return fd, f, nil
 }
 
-// open opens a socket that listens. The file is the process's own at first: its permissions are those of the
-// descriptor.
+// open opens a listening socket. Its file initially has the permissions of the descriptor.
 func open(name string, backlog int) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockTimeout is how long another process may hold the lock.
+// lockTimeout limits how long another process may hold the lock.
 const lockTimeout = 5 * time.Second
 
-// lockName is the name of the file that is locked. It is there while the lock is held. The directory itself is not
-// locked: every user who can read it could hold that lock for as long as he likes.
+// lockName is the name of the lock file, which exists while the lock is held. The directory itself is not locked,
+// because every user who can read it could hold that lock indefinitely.
 const lockName = ".lock~"
 
-// lockDirectory locks the directory of a path. It leaves no file behind. Without permission to write to the directory,
-// the error is an [fs.PathError] of bind and the directory.
+// lockDirectory locks the directory of a path. It leaves no file behind. Without permission to write to the
+// directory, the error is an [fs.PathError] of bind and the directory.
 func lockDirectory(path string) (unlock func(), err error) {
 	dir := filepath.Dir(path)
 	name := filepath.Join(dir, lockName)
@@ -40,7 +40,7 @@ func lockDirectory(path string) (unlock func(), err error) {
 
 var errHeld = errors.New("another process holds the lock")
 
-// tryLock creates and locks a file. unlock removes it. The error matches errHeld if it should be tried again.
+// tryLock creates and locks a file, which unlock removes. The error matches errHeld if it is worth another try.
 func tryLock(name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -55,7 +55,7 @@ func tryLock(name string) (unlock func(), err error) {
 	}
 	locked, err := f.Stat()
 	now, gone := os.Lstat(name)
-	if err != nil || gone != nil || !os.SameFile(locked, now) { // who held it has removed it meanwhile
+	if err != nil || gone != nil || !os.SameFile(locked, now) { // its holder has removed it meanwhile
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", name, errHeld)
 	}

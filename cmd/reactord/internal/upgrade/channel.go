@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The socket between successor and predecessor stays open after the upgrade. A connection to the predecessor is made by
-// sending it one end of a new pair of sockets. So any process that has the socket may connect, several at a time, and
-// the next successor is given it.
+// The socket between successor and predecessor stays open after the upgrade. Connecting to the predecessor means
+// sending it one end of a new socket pair. So any process with the socket can connect, several at a time, and it is
+// passed on to the next successor.
 
-// Predecessor is an old process of an upgrade whose connections have not ended. Its methods may be called from any
+// Predecessor is an old process of an upgrade that still has connections. Its methods may be called from any
 // goroutine.
 type Predecessor struct {
 	PID int
@@ -28,10 +28,10 @@ type Predecessor struct {
 // confirmation is the byte by which a predecessor lets its successor continue.
 const confirmation = 'c'
 
-// dialTime bounds how long a predecessor that is stopped keeps the caller of Dial.
+// dialTime limits how long a stopped predecessor delays the caller of Dial.
 const dialTime = time.Second
 
-// newPredecessor returns the predecessor at the other end of a socket, which is closed: the result has a copy.
+// newPredecessor returns the predecessor at the other end of a socket, which it closes after duplicating it.
 func newPredecessor(pid int, f *os.File) (*Predecessor, error) {
 	socket, err := unixConn(f)
 	if err != nil {
@@ -42,7 +42,7 @@ func newPredecessor(pid int, f *os.File) (*Predecessor, error) {
 	return p, nil
 }
 
-// unixConn returns a copy of a socket as a connection, and closes the socket.
+// unixConn returns a duplicate of a socket as a connection, and closes the socket.
 func unixConn(f *os.File) (*net.UnixConn, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
@@ -63,7 +63,7 @@ func (p *Predecessor) follow() {
 	_, _ = io.Copy(io.Discard, p.socket)
 }
 
-// Gone is closed when the predecessor has ended, or when p is closed.
+// Gone returns a channel that is closed when the predecessor has ended, or p is closed.
 func (p *Predecessor) Gone() <-chan struct{} { return p.gone }
 
 // Close leaves the predecessor to other processes.
@@ -87,7 +87,7 @@ func (p *Predecessor) Dial() (net.Conn, error) {
 	return c, nil
 }
 
-// dup returns a copy of the socket for a successor. The caller closes it.
+// dup duplicates the socket for a successor. The caller closes the copy.
 func (p *Predecessor) dup() (fd int, err error) {
 	raw, err := p.socket.SyscallConn()
 	if err != nil {
@@ -97,10 +97,10 @@ func (p *Predecessor) dup() (fd int, err error) {
 	return fd, errors.Join(e, os.NewSyscallError("fcntl", err))
 }
 
-// dups returns copies of the sockets of those that have not ended, and their process ids.
+// dups duplicates the sockets of those that have not ended, and returns their process ids.
 func dups(all []*Predecessor) (fds, pids []int) {
 	for _, p := range all {
-		if fd, err := p.dup(); err == nil { // else it has ended, or has been left
+		if fd, err := p.dup(); err == nil { // otherwise it has ended or was left
 			fds, pids = append(fds, fd), append(pids, p.PID)
 		}
 	}
@@ -129,7 +129,7 @@ func (c *channel) Accept() (net.Conn, error) {
 	}
 }
 
-// received returns the connection that a message has brought, or nil.
+// received returns the connection passed in a message, or nil.
 func received(rights []byte) net.Conn {
 	controls, _ := unix.ParseSocketControlMessage(rights)
 	var fds []int
@@ -151,7 +151,7 @@ func received(rights []byte) net.Conn {
 	return conn
 }
 
-// Close ends Accept. Connections that were accepted stay open.
+// Close ends Accept. Accepted connections stay open.
 func (c *channel) Close() (err error) {
 	c.once.Do(func() {
 		close(c.closed)
@@ -160,11 +160,11 @@ func (c *channel) Close() (err error) {
 	return err
 }
 
-// Addr returns the address of the socket, which has no name.
+// Addr returns the unnamed address of the socket.
 func (c *channel) Addr() net.Addr { return c.socket.LocalAddr() }
 
-// Confirm lets the successor continue, which waits for the service manager to know it. It returns a listener for the
-// connections of the successor and of those that follow it: see [Predecessor.Dial].
+// Confirm lets the successor continue, which waits until the service manager knows it. It returns a listener for
+// connections of the successor and those after it: see [Predecessor.Dial].
 func (s *Successor) Confirm() (net.Listener, error) {
 	_, err := s.socket.Write([]byte{confirmation})
 	if err != nil {
@@ -177,8 +177,8 @@ func (s *Successor) Confirm() (net.Listener, error) {
 	return &channel{socket: socket, closed: make(chan struct{})}, nil
 }
 
-// Predecessors returns the processes before this one whose connections have not ended, the last one first. They are
-// known once [Given.Ready] has returned, and belong to the caller, who closes them.
+// Predecessors returns the processes before this one that still have connections, most recent first. They are known
+// once [Given.Ready] has returned. The caller closes them.
 func (g *Given) Predecessors() []*Predecessor {
 	if g == nil {
 		return nil
@@ -190,7 +190,7 @@ func (g *Given) Predecessors() []*Predecessor {
 	return slices.Clip(all)
 }
 
-// adoptOlder takes over the sockets to the processes before the predecessor, which begin at a descriptor.
+// adoptOlder takes over the sockets to older processes, from a descriptor on.
 func (g *Given) adoptOlder(pids []int, fd int) error {
 	for i, pid := range pids {
 		if err := isSocket(fd + i); err != nil {
@@ -206,7 +206,7 @@ func (g *Given) adoptOlder(pids []int, fd int) error {
 	return nil
 }
 
-// keep keeps the socket to the predecessor that has confirmed.
+// keep stores the socket to the predecessor that has confirmed.
 func (g *Given) keep(socket *os.File) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -15,23 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The environment of a process that was given sockets.
+// Environment of a process that inherits sockets.
 const (
 	successorEnv = "REACTORD_SUCCESSOR" // the descriptor of the socket to the predecessor
 	firstFD      = 3                    // see sd_listen_fds(3)
 )
 
-// manifest is what a predecessor tells its successor first. The descriptors follow that of the socket between them:
-// those of the sockets, and those to older processes.
+// manifest is a predecessor's first message to its successor. The descriptors after the socket between them are those
+// of the sockets, followed by those to older processes.
 type manifest struct {
 	Sockets []string        `json:"sockets"`         // names
 	State   json.RawMessage `json:"state,omitempty"` // see [Given.State]
 	PID     int             `json:"pid,omitempty"`   // of the predecessor
-	Older   []int           `json:"older,omitempty"` // the ids of the processes before it
+	Older   []int           `json:"older,omitempty"` // process ids of its predecessors
 }
 
-// The answers of a successor: a line with one of these words, and after "ready" how long the predecessor may take to
-// end, after "failed" the reason.
+// Answers of a successor: a line that starts with one of these words, followed after "ready" by how long the
+// predecessor may take to end, and after "failed" by the reason.
 const (
 	answerReady  = "ready"
 	answerFailed = "failed"
@@ -45,18 +45,18 @@ const (
 	maxDescriptors = 1 << 20
 )
 
-// Given is what a process was given when it was started. Its methods may be called on nil: it was given nothing.
+// Given holds what a process has inherited. A nil Given has nothing.
 type Given struct {
 	mu          sync.Mutex
 	sockets     []Socket
 	stored      []Socket
 	state       json.RawMessage
-	predecessor *os.File // the socket to it; nil: there is none, or it knows how the start has ended
+	predecessor *os.File // socket to it; nil if there is none, or it knows how the start ended
 	pid         int      // of the predecessor
 	older       []*Predecessor
 }
 
-// Inherit takes over what the process was given, and removes it from the environment.
+// Inherit takes over what was passed to the process, and removes it from the environment.
 func Inherit() (*Given, error) {
 	g := &Given{}
 	err := g.fromPredecessor()
@@ -91,7 +91,7 @@ func (g *Given) fromPredecessor() error {
 	_ = g.predecessor.SetReadDeadline(time.Now().Add(manifestTime))
 	var m manifest
 	if err := json.NewDecoder(io.LimitReader(g.predecessor, maxManifest)).Decode(&m); err != nil {
-		return fmt.Errorf("the sockets of the predecessor: %w", err)
+		return fmt.Errorf("sockets of the predecessor: %w", err)
 	}
 	g.state, g.pid = m.State, m.PID
 	for i, name := range m.Sockets {
@@ -114,7 +114,7 @@ func (g *Given) fromManager() error {
 		_ = os.Unsetenv(v)
 	}
 	if n, err := strconv.Atoi(pid); err != nil || n != os.Getpid() {
-		return nil // they are another process's
+		return nil // for another process
 	}
 	n, err := strconv.Atoi(fds)
 	if err != nil || n < 0 || n > maxDescriptors {
@@ -122,7 +122,7 @@ func (g *Given) fromManager() error {
 	}
 	named := strings.Split(names, ":")
 	for i := range n {
-		name := "unknown" // as sd_listen_fds_with_names(3) has it
+		name := "unknown" // as in sd_listen_fds_with_names(3)
 		if names != "" && i < len(named) {
 			name = named[i]
 		}
@@ -143,8 +143,8 @@ func (g *Given) add(s Socket) error {
 	return take(s)
 }
 
-// State reads into into what the predecessor has passed to [Program.Start] beside the sockets, as package json does. If
-// there is nothing, into stays as it is.
+// State decodes the state that the predecessor has passed to [Program.Start], as package json does. Without one, into
+// stays unchanged.
 func (g *Given) State(into any) error {
 	if g == nil || len(g.state) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (g *Given) State(into any) error {
 	return json.Unmarshal(g.state, into)
 }
 
-// Sockets are the sockets that nothing has taken yet.
+// Sockets returns the sockets that have not been taken yet.
 func (g *Given) Sockets() []Socket {
 	if g == nil {
 		return nil
@@ -162,7 +162,7 @@ func (g *Given) Sockets() []Socket {
 	return append([]Socket(nil), g.sockets...)
 }
 
-// Stored are the sockets that the service manager may have kept when the process was started, for [Store].
+// Stored returns the sockets that the service manager may have kept when the process was started, for [Store].
 func (g *Given) Stored() []Socket {
 	if g == nil {
 		return nil
@@ -170,7 +170,7 @@ func (g *Given) Stored() []Socket {
 	return g.stored
 }
 
-// Take takes the sockets of which want says so. They belong to the caller then.
+// Take takes the sockets that want selects. They then belong to the caller.
 func (g *Given) Take(want func(name string) bool) (taken []Socket) {
 	if g == nil {
 		return nil
@@ -189,7 +189,7 @@ func (g *Given) Take(want func(name string) bool) (taken []Socket) {
 	return taken
 }
 
-// Discard closes the sockets that nothing has taken. What is queued there is reset, unless the predecessor or the
+// Discard closes the sockets that were not taken. Connections queued on them are reset, unless the predecessor or the
 // service manager has the socket, too.
 func (g *Given) Discard() {
 	for _, s := range g.Take(func(string) bool { return true }) {
@@ -207,10 +207,9 @@ func (g *Given) Upgrading() bool {
 	return g.predecessor != nil
 }
 
-// Ready tells the predecessor, if there is one, that this process serves, and how long the predecessor may take to end
-// (see [Successor.Timeout]). It returns when the predecessor knows, and has told the service manager that this is the
-// main process now; or else after a few seconds, or when the predecessor has ended. Then the function [Ready] may
-// follow.
+// Ready reports to the predecessor, if any, that this process serves, and how long the predecessor may take to end
+// (see [Successor.Timeout]). It returns when the predecessor has reported this as the main process to the service
+// manager, or after a few seconds, or when the predecessor has ended. Then the function [Ready] may follow.
 func (g *Given) Ready(timeout time.Duration) {
 	p := g.end()
 	if p == nil {
@@ -226,10 +225,10 @@ func (g *Given) Ready(timeout time.Duration) {
 		g.keep(p)
 		return
 	}
-	_ = p.Close() // it has ended, or is of a version that is not asked anything
+	_ = p.Close() // it has ended, or is too old to be asked
 }
 
-// Fail tells the predecessor, if there is one, why this process does not serve.
+// Fail reports to the predecessor, if any, why this process does not serve.
 func (g *Given) Fail(err error) {
 	if p := g.end(); p != nil {
 		defer p.Close()
@@ -250,8 +249,8 @@ func (g *Given) end() *os.File {
 	return p
 }
 
-// managerEnv is the environment with which the service manager addresses one process.
+// managerEnv lists the variables by which the service manager addresses one process.
 var managerEnv = []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}
 
-// errNoAnswer is the error of a successor that ends without an answer.
-var errNoAnswer = errors.New("it has ended before it served; its log says why")
+// errNoAnswer reports a successor that exits without an answer.
+var errNoAnswer = errors.New("it exited before it served; see its log")

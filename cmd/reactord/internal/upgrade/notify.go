@@ -15,27 +15,27 @@ import (
 func notify(lines ...string) error {
 	_, err := daemon.SdNotify(false, strings.Join(lines, "\n"))
 	if err != nil {
-		return fmt.Errorf("telling the service manager %q: %w", lines[0], err)
+		return fmt.Errorf("notifying the service manager of %q: %w", lines[0], err)
 	}
 	return nil
 }
 
-// status is a line for people, as systemctl status shows it.
+// status returns a status line as systemctl status shows it.
 func status(text string) string { return "STATUS=" + strings.Join(strings.Fields(text), " ") }
 
-// Ready says that the process serves, after a start or a reload, and what it does.
+// Ready reports that the process serves, after a start or a reload, and what it does.
 func Ready(text string) error { return notify(daemon.SdNotifyReady, status(text)) }
 
-// Reloading says that a reload begins. [Ready] follows when it has ended, however it has.
+// Reloading reports the start of a reload. [Ready] follows when it has ended, successfully or not.
 func Reloading() error {
 	return notify(daemon.SdNotifyReloading, daemon.SdNotifyMonotonicUsec(), status("reloading"))
 }
 
-// Status says what the process does.
+// Status reports what the process does.
 func Status(text string) error { return notify(status(text)) }
 
-// MainProcess says that another process is the main one from now on, and returns when the service manager knows. The
-// unit has Type=notify, and NotifyAccess=main (the default) or more.
+// MainProcess reports another process as the main one, and returns when the service manager knows. The unit has
+// Type=notify, and NotifyAccess=main (the default) or more.
 func MainProcess(pid int) error {
 	if err := notify(fmt.Sprintf("MAINPID=%d", pid), status(fmt.Sprintf("upgraded: process %d serves", pid))); err != nil {
 		return err
@@ -43,13 +43,13 @@ func MainProcess(pid int) error {
 	return barrier()
 }
 
-// The times of a drain: each message asks for so much more.
+// Times of a drain: each message extends the timeout by this much.
 const (
 	extendInterval = 5 * time.Second
 	extension      = 30 * time.Second
 )
 
-// Draining says that the process ends, and asks for more time until ctx is done. It blocks until then.
+// Draining reports that the process is ending, and extends its timeout until ctx is done. It blocks until then.
 func Draining(ctx context.Context) error { return draining(ctx, extendInterval) }
 
 func draining(ctx context.Context, interval time.Duration) error {
@@ -73,11 +73,11 @@ func draining(ctx context.Context, interval time.Duration) error {
 
 func extend(d time.Duration) string { return fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", d.Microseconds()) }
 
-// barrierTime bounds how long the service manager may take to read what it was sent.
+// barrierTime limits how long the service manager may take to read its messages.
 const barrierTime = 2 * time.Second
 
-// barrier returns when the service manager has read everything before it: until then, a process must not end that it
-// has sent messages from. See sd_notify_barrier(3).
+// barrier returns when the service manager has read all earlier messages. Until then, a process that has sent them
+// must not exit. See sd_notify_barrier(3).
 func barrier() error {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -96,7 +96,7 @@ func barrier() error {
 			continue
 		}
 		if err == nil && n == 0 {
-			return fmt.Errorf("the service manager has not read its messages: %w", os.ErrDeadlineExceeded)
+			return fmt.Errorf("the service manager did not read its messages: %w", os.ErrDeadlineExceeded)
 		}
 		return os.NewSyscallError("poll", err)
 	}
@@ -113,11 +113,11 @@ func notifyFDs(lines []string, fds ...int) (bool, error) {
 		return true, os.NewSyscallError("socket", err)
 	}
 	defer unix.Close(s)
-	// A name that begins with @ is abstract, here as there.
+	// A name that begins with @ is abstract, as it is here.
 	err = unix.Sendmsg(s, []byte(strings.Join(lines, "\n")), unix.UnixRights(fds...), &unix.SockaddrUnix{Name: name},
 		unix.MSG_NOSIGNAL)
 	if err != nil {
-		return true, fmt.Errorf("telling the service manager %q: %w", lines[0], os.NewSyscallError("sendmsg", err))
+		return true, fmt.Errorf("notifying the service manager of %q: %w", lines[0], os.NewSyscallError("sendmsg", err))
 	}
 	return true, nil
 }

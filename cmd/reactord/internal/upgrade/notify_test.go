@@ -58,7 +58,7 @@ func TestNotify(t *testing.T) {
 func TestNotifyGone(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", t.TempDir()+"/gone")
 	for _, err := range []error{Ready("x"), MainProcess(7)} {
-		if err == nil || !strings.Contains(err.Error(), "telling the service manager") {
+		if err == nil || !strings.Contains(err.Error(), "notifying the service manager") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -19,24 +19,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Timeout is how long a successor may take to serve, unless the context of [Program.Start] ends earlier.
+// Timeout limits how long a successor may take to serve, unless the context of [Program.Start] ends earlier.
 const Timeout = time.Minute
 
 // Errors of [Program.Start].
 var (
-	// ErrUpgrading: another call is waiting for a successor.
+	// ErrUpgrading means that another call is waiting for a successor.
 	ErrUpgrading = errors.New("an upgrade is already in progress")
-	// ErrUpgraded: a successor serves already.
-	ErrUpgraded = errors.New("a successor serves already")
-	// ErrInit: the process is the first one of its container or machine, whose end would end everything in there.
+	// ErrUpgraded means that a successor already serves.
+	ErrUpgraded = errors.New("a successor already serves")
+	// ErrInit means that the process is the first one of its container or machine, which would end with it.
 	ErrInit = errors.New("process 1 cannot be upgraded, because its end is the end of the container: " +
 		"start a new container, or run reactord below an init process (docker run --init)")
 )
 
-// Program is how this process was started.
+// Program records how this process was started.
 type Program struct {
 	path string
-	err  error // why the path is not known
+	err  error // why the path is unknown
 	args []string
 
 	mu    sync.Mutex
@@ -56,10 +56,10 @@ const (
 	upgraded
 )
 
-// NewProgram remembers how this process was started. It is called early: the path is that of the file then, and a file
-// that replaces it later is the one that is started.
+// NewProgram records how this process was started. Call it early: it takes the current path of the program, from
+// which an upgrade starts whatever file is there by then.
 //
-// Without /proc the path is not known. Then only [Program.Start] fails.
+// Without /proc the path is unknown. Then only [Program.Start] fails.
 func NewProgram() *Program {
 	p := &Program{args: slices.Clone(os.Args)}
 	p.path, p.err = os.Executable()
@@ -70,7 +70,7 @@ func NewProgram() *Program {
 type Successor struct {
 	PID    int
 	Exited <-chan struct{} // closed when it has ended
-	// Timeout is how long this process may take to end, as the successor says; negative: it has not said it.
+	// Timeout is how long this process may take to end, as the successor demands; negative if it does not.
 	Timeout time.Duration
 
 	socket  *os.File
@@ -79,14 +79,14 @@ type Successor struct {
 	state   *os.ProcessState // valid once Exited is closed
 }
 
-// endTime is how long a process may take to end that has closed its socket.
+// endTime limits how long a process may take to exit after closing its socket.
 const endTime = time.Second
 
-// Start starts the program anew, with the same arguments and with the sockets, and returns when the successor serves.
-// After an error there is no successor: it is killed if it does not serve in time. The sockets stay the caller's, who
-// keeps them open meanwhile. older are the processes before this one that have not ended; they stay the caller's, too.
-// state goes to [Given.State] in the form of package json; nil: nothing. The caller tells the service manager
-// ([MainProcess]), and then calls [Successor.Confirm].
+// Start starts the program again, with the same arguments and with the sockets, and returns when the successor
+// serves. After an error there is no successor: one that does not serve in time is killed. The caller keeps the
+// sockets open meanwhile, and owns them and older, the processes before this one that have not ended. state is passed
+// to [Given.State] in the form of package json; it may be nil. Afterwards, the caller calls [MainProcess] and then
+// [Successor.Confirm].
 func (p *Program) Start(
 	ctx context.Context, sockets []Socket, older []*Predecessor, state any,
 ) (_ *Successor, err error) {
@@ -109,35 +109,35 @@ func (p *Program) Start(
 	m.Older = pids
 	s, err := p.spawn(sockets, fds)
 	if err != nil {
-		return nil, fmt.Errorf("starting %s: %w", p.path, err)
+		return nil, fmt.Errorf("start %s: %w", p.path, err)
 	}
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		_ = json.NewEncoder(s.socket).Encode(m) // without it there is no answer
+		_ = json.NewEncoder(s.socket).Encode(m) // on failure, there is no answer
 	}()
 	err = s.await(ctx)
 	if err != nil {
 		_ = s.socket.Close()
 		<-told
-		return nil, fmt.Errorf("the successor, process %d: %w", s.PID, s.kill(err))
+		return nil, fmt.Errorf("successor, process %d: %w", s.PID, s.kill(err))
 	}
-	<-told // it has the manifest, because it is ready
+	<-told // a ready successor has read the manifest
 	s.serves.Store(true)
 	return s, nil
 }
 
-// kill ends a successor that does not serve and its process group, and waits until it has ended. It adds how to the
-// error.
+// kill kills a successor that does not serve, with its process group, and waits until it has exited. It adds its fate
+// to the error.
 func (s *Successor) kill(err error) error {
-	if errors.Is(err, errNoAnswer) { // it is ending
+	if errors.Is(err, errNoAnswer) { // it is exiting
 		select {
 		case <-s.Exited:
 			return fmt.Errorf("%w (%v)", err, s.state)
 		case <-time.After(endTime):
 		}
 	}
-	_ = s.process.Kill() // an error means that it has ended
+	_ = s.process.Kill() // an error means that it has exited
 	<-s.Exited
 	return err
 }
@@ -149,7 +149,7 @@ func (p *Program) begin() error {
 	case os.Getpid() == 1:
 		return ErrInit
 	case p.err != nil:
-		return fmt.Errorf("the path of the program is not known: %w", p.err)
+		return fmt.Errorf("the path of the program is unknown: %w", p.err)
 	case p.state == upgrading:
 		return ErrUpgrading
 	case p.state == upgraded:
@@ -167,7 +167,7 @@ func (p *Program) finish(serves bool) {
 	}
 }
 
-// spawn starts the process. Package os/exec is not used, because an os.File would change the mode of the sockets.
+// spawn starts the process. It does not use os/exec, because an os.File would change the mode of the sockets.
 func (p *Program) spawn(sockets []Socket, older []int) (*Successor, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -184,7 +184,8 @@ func (p *Program) spawn(sockets []Socket, older []int) (*Successor, error) {
 	}
 	pid, err := syscall.ForkExec(p.path, p.args, &syscall.ProcAttr{
 		Env: environment(), Files: files,
-		// A process group, so that what a wrapper script has started is killed with it: it has the sockets, too.
+		// A separate process group, so that what a wrapper script has started is killed with it: it has the sockets,
+		// too.
 		Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
@@ -203,8 +204,8 @@ func (p *Program) spawn(sockets []Socket, older []int) (*Successor, error) {
 	return s, nil
 }
 
-// wait waits until the successor has ended. If it has not served, its process group is killed: before its parent has
-// taken its state, so that the id is not another group's yet.
+// wait waits until the successor has exited. If it has not served, its process group is killed before its status is
+// collected, so that the id cannot be reused yet.
 func (s *Successor) wait() {
 	for errors.Is(unix.Waitid(unix.P_PID, s.PID, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 		continue
@@ -215,17 +216,17 @@ func (s *Successor) wait() {
 	s.state, _ = s.process.Wait()
 }
 
-// environment is that of a successor.
+// environment returns the environment of a successor.
 func environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		// The watchdog waits for the main process, which the successor will be.
+		// The watchdog follows the main process, which the successor will be.
 		return name == successorEnv || name == "WATCHDOG_PID" || slices.Contains(managerEnv, name)
 	})
 	return append(env, successorEnv+"="+strconv.Itoa(firstFD))
 }
 
-// newManifest is what the successor is told.
+// newManifest returns the first message to the successor.
 func newManifest(sockets []Socket, state any) (m manifest, err error) {
 	m.PID = os.Getpid()
 	for _, s := range sockets {
@@ -258,7 +259,7 @@ func (s *Successor) await(ctx context.Context) error {
 	return errNoAnswer
 }
 
-// Failure is how the successor has failed, once Exited is closed; nil: it has ended well.
+// Failure returns how the successor failed, once Exited is closed, or nil if it exited successfully.
 func (s *Successor) Failure() error {
 	if s.state == nil || s.state.Success() {
 		return nil
@@ -266,5 +267,5 @@ func (s *Successor) Failure() error {
 	return errors.New(s.state.String())
 }
 
-// Terminate asks the successor to end.
+// Terminate asks the successor to exit.
 func (s *Successor) Terminate() { _ = s.process.Signal(unix.SIGTERM) }

@@ -57,8 +57,8 @@ func TestStart(t *testing.T) {
 // Whatever the successor does instead of serving: it is gone afterwards, the reason is told, and another attempt works.
 func TestStartFails(t *testing.T) {
 	for _, test := range []struct{ role, text string }{
-		{"exit", "it has ended before it served; its log says why (exit status 3)"},
-		{"crash", "it has ended before it served; its log says why (signal: killed)"},
+		{"exit", "it exited before it served; see its log (exit status 3)"},
+		{"crash", "it exited before it served; see its log (signal: killed)"},
 		{"fail", "the file is wrong: line 7"},
 		{"hang", "it was not ready in time, and was killed"},
 		{"deaf", "it was not ready in time, and was killed"},

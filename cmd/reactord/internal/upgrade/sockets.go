@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is a listening socket that processes pass on. Several may have one name: then their order counts.
+// Socket is a listening socket that processes pass on. Several may share a name; their order then matters.
 type Socket struct {
 	Name string // see [ListenerName]; or what the processes agree on
 	FD   int
 }
 
-// The beginnings of the names of listeners.
+// Prefixes of listener names.
 const (
 	tcpPrefix  = "tcp://"  // ADDRESS, or ADDRESS/NAME if the port is any free one
 	udpPrefix  = "udp://"  // likewise
@@ -26,13 +26,13 @@ const (
 	fdPrefix   = "fd://"   // NAME of a socket unit
 )
 
-// What follows the address, or the NAME, of a listener behind a question mark, in the form of a URL's query.
+// Parameters that follow the address or NAME of a listener, in the form of a URL's query.
 const (
 	interfaceParameter = "interface"
 	ipv6OnlyParameter  = "ipv6_only"
 )
 
-// ListenerName is the name of a listener's sockets.
+// ListenerName returns the name of a listener's sockets.
 func ListenerName(k plan.ListenerKey) string {
 	switch {
 	case k.FD != "":
@@ -56,8 +56,8 @@ func ListenerName(k plan.ListenerKey) string {
 	return name
 }
 
-// ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else.
-// Of a socket unit it is the FD only: its name does not tell the network.
+// ListenerKey returns the key of the listener whose sockets have a name, or false if it is not a listener's name. For
+// a socket unit it has only the FD, because the name does not contain the network.
 func ListenerKey(name string) (plan.ListenerKey, bool) {
 	if socket, ok := strings.CutPrefix(name, fdPrefix); ok {
 		return plan.ListenerKey{FD: socket}, socket != ""
@@ -80,15 +80,14 @@ func ListenerKey(name string) (plan.ListenerKey, bool) {
 	return plan.ListenerKey{}, false
 }
 
-// take prepares a descriptor that the process was given: programs that it starts do not get it, and a loop never blocks
-// on it.
+// take prepares an inherited descriptor: programs started later do not inherit it, and it does not block a loop.
 func take(s Socket) error {
 	kind, err := unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err == nil && kind != unix.SOCK_DGRAM {
 		var listens int
 		listens, err = unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 		if err == nil && listens == 0 {
-			err = errors.New("the socket does not listen (ListenStream= and Accept=no in its unit)")
+			err = errors.New("the socket does not listen (set ListenStream= and Accept=no in its unit)")
 		}
 	}
 	if err == nil {

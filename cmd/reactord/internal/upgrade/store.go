@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// storePrefix is the beginning of the names under which the service manager keeps sockets of this program.
+// storePrefix starts the names under which the service manager keeps sockets of this program.
 const storePrefix = "reactord/"
 
-// maxRights is how many descriptors a message has at most. See unix(7), SCM_MAX_FD.
+// maxRights limits the descriptors of a message. See unix(7), SCM_MAX_FD.
 const maxRights = 253
 
-// maxFDName is the largest length of a name in bytes. See sd_pid_notify_with_fds(3).
+// maxFDName limits a name in bytes. See sd_pid_notify_with_fds(3).
 const maxFDName = 255
 
-// A name has no colons there.
+// Names must not contain colons there.
 var (
 	stored   = strings.NewReplacer("%", "%25", ":", "%3A")
 	unstored = strings.NewReplacer("%25", "%", "%3A", ":")
 )
 
-// storedName is the name of a socket that the service manager has kept for this program.
+// storedName returns the name of a socket that the service manager has kept for this program.
 func storedName(name string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, storePrefix)
 	return unstored.Replace(rest), ok
 }
 
-// Store has the service manager keep exactly these sockets, of those that this program has stored: before holds those
-// that it keeps already. They survive a restart of the unit, with the connections that are queued on them, and
-// [Inherit] finds them again. The unit has FileDescriptorStoreMax=. Sockets of socket units (fd://) are left out: the
-// service manager keeps them anyway.
+// Store makes the service manager keep exactly these sockets; before holds those that it already keeps. They survive
+// a restart of the unit, with the connections queued on them, and [Inherit] finds them again. The unit needs
+// FileDescriptorStoreMax=. Sockets of socket units (fd://) are left out, because the service manager keeps them
+// anyway.
 //
-// Names count, and how many sockets have one: the descriptors may be copies.
+// Only names matter, and how many sockets have one: the descriptors may be copies.
 func Store(before, now []Socket) error {
 	if !Storing() {
 		return nil
@@ -58,14 +58,14 @@ func Store(before, now []Socket) error {
 	return errors.Join(errs...)
 }
 
-// Storing reports whether the service manager keeps sockets: the variable FDSTORE is in the environment and not 0. The
-// service manager sets it since systemd 254; with an older one, the unit sets it.
+// Storing reports whether the service manager keeps sockets, by the environment variable FDSTORE. Since systemd 254
+// the service manager sets it; with an older one, the unit does.
 func Storing() bool {
 	room := os.Getenv("FDSTORE")
 	return room != "" && room != "0"
 }
 
-// grouped are the descriptors of each name, and the names in order.
+// grouped returns the descriptors by name, and the names in order.
 func grouped(sockets []Socket) (groups map[string][]int, names []string) {
 	groups = map[string][]int{}
 	for _, s := range sockets {

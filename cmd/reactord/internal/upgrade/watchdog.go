@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Watch feeds the watchdog of the service manager until ctx is done: whenever all loops have answered a message, and at
-// least twice in the time that WatchdogSec= gives. If a loop does not answer, the watchdog is not fed, and the service
-// manager ends the process. Without a watchdog, Watch returns immediately.
+// Watch feeds the watchdog of the service manager until ctx is done: whenever all loops have answered a message, at
+// least twice in the time of WatchdogSec=. If a loop does not answer, the watchdog is not fed, and the service
+// manager kills the process. Without a watchdog, Watch returns immediately.
 func Watch(ctx context.Context, loops []*reactor.Loop, log *zap.Logger) error {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || limit <= 0 {
@@ -23,7 +23,7 @@ func Watch(ctx context.Context, loops []*reactor.Loop, log *zap.Logger) error {
 	return nil
 }
 
-// watch pings loops, in rounds: one begins when all have answered in the last one.
+// watch pings loops in rounds: a round begins when all have answered in the previous one.
 type watch struct {
 	loops   []*reactor.Loop
 	log     *zap.Logger
@@ -38,7 +38,7 @@ func (w *watch) run(ctx context.Context, interval time.Duration) {
 			return
 		}
 		if err := notify(daemon.SdNotifyWatchdog); err != nil {
-			w.log.Warn("the watchdog cannot be fed", zap.Error(err))
+			w.log.Warn("cannot feed the watchdog", zap.Error(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -48,7 +48,7 @@ func (w *watch) run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// round pings all loops, and returns when they have answered. It reports whether ctx is not done.
+// round pings all loops, and waits for their answers. It reports whether ctx is not done.
 func (w *watch) round(ctx context.Context, tick <-chan time.Time) bool {
 	began := time.Now()
 	silent := make(map[int]bool, len(w.loops))
@@ -66,7 +66,7 @@ func (w *watch) round(ctx context.Context, tick <-chan time.Time) bool {
 			delete(silent, i)
 		case <-tick:
 			for i := range silent {
-				w.log.Error("a loop does not answer; the watchdog is not fed",
+				w.log.Error("a loop does not answer, watchdog not fed",
 					zap.Int("loop", i), zap.Duration("for", time.Since(began)))
 			}
 		}
@@ -78,11 +78,11 @@ func (w *watch) round(ctx context.Context, tick <-chan time.Time) bool {
 type ping struct {
 	sender.Work
 	index   int
-	answers chan<- int // has room: a loop has one ping at a time
+	answers chan<- int // buffered: a loop has one ping at a time
 }
 
 // Run answers.
 func (p *ping) Run() { p.answers <- p.index }
 
-// Abandon does not answer: the loop has ended.
+// Abandon does not answer: the loop has stopped.
 func (p *ping) Abandon(error) {}
