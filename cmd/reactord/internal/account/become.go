@@ -40,7 +40,7 @@ func Become(name, group string) error {
 	return fmt.Errorf("user %s cannot execute %s: %w", name, path, syscall.Exec(path, os.Args, os.Environ()))
 }
 
-// Check is an error unless the process runs as the user and the group. An empty name is any.
+// Check returns an error unless the process runs as the user and the group. An empty name matches any.
 func Check(name, group string) error {
 	if name == "" {
 		return nil
@@ -94,7 +94,7 @@ func (to ids) drop() error {
 	return nil
 }
 
-// header is the newest version of the interface, for the calling thread.
+// header returns the newest version of the interface, for the calling thread.
 func header() *unix.CapUserHeader {
 	return &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 }
@@ -114,7 +114,7 @@ func dropBounding() error {
 			continue
 		}
 		switch err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); {
-		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EPERM): // there is none of that number
+		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EPERM): // no capability of that number
 			return nil
 		case err != nil:
 			return err

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lookup is an error if there is no such user, or no such group. ofGroup is true if it is the group that is wrong.
+// Lookup returns an error if the user or the group does not exist. ofGroup reports that it is the group.
 func Lookup(name, group string) (ofGroup bool, err error) {
 	if name == "" {
 		return false, nil
@@ -20,8 +20,8 @@ func Lookup(name, group string) (ofGroup bool, err error) {
 	return ofGroup, err
 }
 
-// Unreadable is those of the files that exist and that the user could not open, with the errors. Only a process of root
-// can tell; another one finds none. The group is as in [Become].
+// Unreadable returns the existing files that the user could not open, with the errors. Only a process of root can
+// tell; others find none. The group is as in [Become].
 func Unreadable(name, group string, paths []string) (map[string]error, error) {
 	if name == "" || euid() != 0 {
 		return nil, nil

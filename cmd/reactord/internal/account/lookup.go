@@ -45,7 +45,7 @@ func lookup(name, group string) (a ids, err error) {
 	return a, nil
 }
 
-// groupsOf are the supplementary groups of a user; none if they cannot be found.
+// groupsOf returns the supplementary groups of a user, or none if they cannot be found.
 func groupsOf(u *user.User) (all []int) {
 	texts, _ := u.GroupIds()
 	for _, text := range texts {
@@ -68,7 +68,7 @@ func lookupGroup(name string) (int, error) {
 	return 0, fmt.Errorf("group %q: %w", name, err)
 }
 
-// Name is the name of the user that the process runs as, or its number.
+// Name returns the name of the user that the process runs as, or its number.
 func Name() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

@@ -46,7 +46,7 @@ type ctlServerReset struct {
 	Server  string `arg:"" help:"Name of the server, or its address."`
 }
 
-// Run ends an override, and says so if there is none.
+// Run ends an override, or says that there is nothing to reset.
 func (s ctlServerReset) Run(c *ctl) error {
 	ctx, cancel := interruptible()
 	defer cancel()

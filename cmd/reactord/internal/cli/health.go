@@ -38,7 +38,7 @@ func (c healthCommand) Validate() error {
 	return nil
 }
 
-// Run prints the answer in one line, or returns why there is none, or a bad one.
+// Run prints the answer as one line, or returns why it is missing or bad.
 func (c healthCommand) Run() error {
 	access, err := c.where()
 	if err != nil {

@@ -131,7 +131,7 @@ func (h *Hello) protocols(r reader) string {
 	return ""
 }
 
-// protocol is name as a string, without memory if it is common.
+// protocol returns name as a string, without allocating for common ones.
 func protocol(name []byte) string {
 	switch string(name) {
 	case "h2":

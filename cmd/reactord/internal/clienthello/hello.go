@@ -50,7 +50,7 @@ func Check(sni string, protocols int) error {
 	return nil
 }
 
-// ParseUpTo is Parse with another bound than MaxLen.
+// ParseUpTo is Parse with another limit than MaxLen.
 func ParseUpTo(b []byte, most int) (Hello, error) {
 	h, err := Parse(b[:min(len(b), most)])
 	if errors.Is(err, ErrIncomplete) && len(b) >= most {

@@ -20,7 +20,7 @@ func (r *reader) bytes(n int) []byte {
 	return field
 }
 
-// uint8 takes a byte; 0 if there is none.
+// uint8 takes a byte, or returns 0 at the end.
 func (r *reader) uint8() int {
 	if field := r.bytes(1); len(field) == 1 {
 		return int(field[0])
@@ -28,7 +28,7 @@ func (r *reader) uint8() int {
 	return 0
 }
 
-// uint16 takes a number of two bytes; 0 if there is none.
+// uint16 takes two bytes as a number, or returns 0 at the end.
 func (r *reader) uint16() int {
 	if field := r.bytes(2); len(field) == 2 {
 		return int(binary.BigEndian.Uint16(field))

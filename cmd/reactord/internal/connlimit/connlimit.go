@@ -24,13 +24,13 @@ type Limit struct {
 	open map[*conn]struct{}
 }
 
-// New returns a limit of so many connections.
+// New returns a limit of most connections.
 func New(most int) *Limit { return &Limit{most: most, open: map[*conn]struct{}{}} }
 
 // Listener returns a listener whose connections count.
 func (l *Limit) Listener(inner net.Listener) net.Listener { return &listener{inner, l} }
 
-// ConnContext is that of an [http.Server]: its handler finds the connection by it.
+// ConnContext is the hook of an [http.Server] by which its handler finds the connection.
 func (l *Limit) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = secure.NetConn()
@@ -94,7 +94,7 @@ func (l *Limit) setBusy(c *conn, busy bool) {
 	c.busy, c.since = busy, time.Now()
 }
 
-// admit makes room for a connection, and counts it. It returns nil if there is none.
+// admit makes room for a connection and counts it, or returns nil.
 func (l *Limit) admit(inner net.Conn) *conn {
 	c := &conn{Conn: inner, limit: l, source: sourceOf(inner.RemoteAddr()), since: time.Now()}
 	l.mu.Lock()
@@ -142,6 +142,6 @@ func sourceOf(a net.Addr) netip.Prefix {
 	if ip.Is6() {
 		bits = 64
 	}
-	p, _ := ip.WithZone("").Prefix(bits) // it has so many bits
+	p, _ := ip.WithZone("").Prefix(bits) // bits is in range
 	return p
 }

@@ -54,7 +54,7 @@ func (d *daemon) adminDaemon() *adminDaemon {
 
 var _ admin.Daemon = (*adminDaemon)(nil)
 
-// Status is the state of the process.
+// Status returns the state of the process.
 func (d *adminDaemon) Status() admin.Status {
 	b, loops := build.Read(), d.proxy.Loops()
 	choice := loops[0].RingChoice()
@@ -78,7 +78,7 @@ func (d *adminDaemon) Status() admin.Status {
 	return s
 }
 
-// lastReload is the last reload, or nil.
+// lastReload returns the last reload, or nil.
 func (d *adminDaemon) lastReload() *admin.Reload {
 	s := d.planner.Status()
 	if s.Reloads.Succeeded+s.Reloads.Failed == 0 {
@@ -96,7 +96,7 @@ func (d *adminDaemon) lastReload() *admin.Reload {
 	return r
 }
 
-// Config is the configuration in force.
+// Config returns the configuration in force.
 func (d *adminDaemon) Config() []byte {
 	if f := d.planner.InForce(); f != nil {
 		return inForce(f, d.planner.Plan(), d.planner.Status().Overrides)
@@ -104,7 +104,7 @@ func (d *adminDaemon) Config() []byte {
 	return nil
 }
 
-// Plan is the plan in force.
+// Plan returns the plan in force.
 func (d *adminDaemon) Plan() admin.Plan {
 	p := d.planner.Plan()
 	out := admin.Plan{
@@ -156,7 +156,7 @@ func (d *adminDaemon) Servers() []stats.Server {
 	return all
 }
 
-// Discovery is the sources of the plan in force.
+// Discovery returns the sources of the plan in force.
 func (d *adminDaemon) Discovery() (all []admin.Source) {
 	type source struct{ backend, title string }
 	counters := map[source]discovery.Stats{}
@@ -186,13 +186,13 @@ func (d *adminDaemon) Discovery() (all []admin.Source) {
 	return all
 }
 
-// Loops is the proxy's loops.
+// Loops returns the proxy's loops.
 func (d *adminDaemon) Loops() []*reactor.Loop { return d.proxy.Loops() }
 
-// LoopConnections is how many connections each loop has.
+// LoopConnections returns the number of connections of each loop.
 func (d *adminDaemon) LoopConnections() []int { return d.proxy.OpenOnLoops() }
 
-// Events is the last lines of the log.
+// Events returns the last lines of the log.
 func (d *adminDaemon) Events(after uint64) (all []admin.Event) {
 	for _, l := range d.log.Recent.After(after) {
 		all = append(all, admin.Event{
@@ -221,7 +221,7 @@ func (d *adminDaemon) SetServer(_ context.Context, backend, server string, c adm
 	return adminError(d.planner.Override(backend, server, o))
 }
 
-// override is the override of a server, which may be zero.
+// override returns the override of a server, which may be zero.
 func (d *adminDaemon) override(backend, server string) plan.Override {
 	key := plan.ServerKey{Backend: backend}
 	if b := d.planner.Plan().Backend(backend); b != nil {
@@ -239,7 +239,7 @@ func (d *adminDaemon) ResetServer(_ context.Context, backend, server string) err
 	return adminError(d.planner.Override(backend, server, plan.Override{}))
 }
 
-// adminError is an error of the planner or the proxy with what it means to the admin API.
+// adminError maps an error of the planner or the proxy to one of the admin API.
 func adminError(err error) error {
 	switch {
 	case errors.Is(err, planner.ErrNoServer):
@@ -250,7 +250,7 @@ func adminError(err error) error {
 	return err
 }
 
-// Reload reads the file anew.
+// Reload reads the file again.
 func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 	if err := d.do.reload(ctx); err != nil {
 		return admin.Reload{}, adminError(err)
@@ -272,10 +272,10 @@ func (d *adminDaemon) Undrain() error {
 	return d.lifecycle.request(drainRequest{"the admin API", undo})
 }
 
-// ReopenAccessLog opens the access log anew.
+// ReopenAccessLog reopens the access log.
 func (d *adminDaemon) ReopenAccessLog() { d.do.reopenAccessLog() }
 
-// Upgrade starts the program anew.
+// Upgrade starts the program again.
 func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.do.upgrade(ctx) }
 
 // XDS reads the client of the control plane.

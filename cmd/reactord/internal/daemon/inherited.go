@@ -52,14 +52,14 @@ func (i *Inherited) listenSockets() (all []proxy.ListenSocket) {
 func metricsName(c *config.Config) string { return "metrics " + c.Metrics.Address.String() }
 func adminName(c *config.Config) string   { return "admin " + c.Admin.Address }
 
-// listener takes the listening socket of a name. It returns nil if there is none.
+// listener takes the inherited listening socket of a name, or returns nil.
 func (i *Inherited) listener(name string) (net.Listener, error) {
 	for _, s := range i.given.Take(func(n string) bool { return n == name }) {
 		f := os.NewFile(uintptr(s.FD), s.Name)
 		defer f.Close() // the listener has a copy
 		return net.FileListener(f)
 	}
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil //nolint:nilnil // not inherited
 }
 
 // discard closes the sockets that this process does not use, and removes the files of unix sockets that nothing listens

@@ -154,7 +154,7 @@ func (p *predecessors) end(ctx context.Context, timeout time.Duration) {
 	}
 }
 
-// statuses returns a reading of each process, or why there is none.
+// statuses reads the status of each process, or why that failed.
 func (p *predecessors) statuses() (found []admin.Predecessor) {
 	all := p.alive()
 	answers, errs := ask(context.Background(), all, admin.GetStatus, admin.None{})

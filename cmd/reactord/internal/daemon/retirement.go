@@ -73,7 +73,7 @@ func (r *retirement) bound(ctx context.Context, end func()) {
 		case <-ctx.Done():
 			return
 		case <-exited:
-			if err := r.successor.Failure(); err != nil { // else it has drained, or has a successor of its own
+			if err := r.successor.Failure(); err != nil { // otherwise it has drained, or was itself replaced
 				r.log.Error("the new process failed: no process accepts connections",
 					zap.Int("successor", r.successor.PID), zap.Error(err))
 			}
@@ -119,7 +119,7 @@ type retiredDaemon struct {
 	requests chan<- struct{}
 }
 
-// Drain is called when the successor drains, and again when it resets its connections.
+// Drain drains when the successor does, and is called again when it resets its connections.
 func (r *retiredDaemon) Drain(bool) error {
 	select {
 	case r.requests <- struct{}{}:

@@ -28,8 +28,8 @@ type running struct {
 	stop context.CancelFunc
 }
 
-// run has exactly the sources of these configurations run. The last one counts for their settings: a source whose
-// settings have changed is started anew. It does not wait for those that it stops.
+// run runs exactly the sources of these configurations. The last configuration's settings win; a source whose
+// settings have changed is restarted. It does not wait for those that it stops.
 func (s *sources) run(configs ...*config.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *sources) start(key plan.Source, spec discovery.Spec) {
 // wait waits for sources that were stopped.
 func (s *sources) wait() { s.all.Wait() }
 
-// stats is the counters of the sources that run, with what the planner knows of them.
+// stats reads the counters of the running sources, with what the planner knows of them.
 func (s *sources) stats(planned map[plan.Source]planner.SourceStatus) []collector.Discovery {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -113,7 +113,7 @@ type stamp struct {
 	modified      time.Time
 }
 
-// stampOf returns the stamp of a file, or of what a symbolic link leads to. It is nil if there is none.
+// stampOf returns the stamp of a file, or of the target of a symbolic link, or nil if it does not exist.
 func stampOf(path string) *stamp {
 	info, err := os.Stat(path)
 	if err != nil {

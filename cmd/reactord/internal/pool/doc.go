@@ -1,5 +1,5 @@
-// Package pool keeps objects that are not in use, so that taking one allocates nothing. Unlike those of a sync.Pool,
-// they stay across garbage collections. The last one put back is the first one taken, because it is in the cache.
+// Package pool keeps unused objects, so that taking one does not allocate. Unlike those of a sync.Pool, they survive
+// garbage collections. The last one put back is taken first, because it is in the cache.
 //
-// Nothing here is synchronised: each loop has pools of its own.
+// Nothing here is synchronised: each loop has separate pools.
 package pool

@@ -36,5 +36,5 @@ func (p *Of[T]) Keep(t *T) {
 	}
 }
 
-// Len is how many unused Ts there are.
+// Len returns the number of unused Ts.
 func (p *Of[T]) Len() int { return len(p.free) }

@@ -81,7 +81,7 @@ func Append(dst []byte, h *Header) []byte {
 	return append2(dst, h)
 }
 
-// addresses are the addresses of h for a header: without zones, of one family, and whether there are any.
+// addresses returns the addresses of h for a header, without zones and of one family, and whether there are any.
 func (h *Header) addresses() (from, to netip.AddrPort, ok bool) {
 	if h.Local || h.Unix || !h.Source.IsValid() || !h.Destination.IsValid() {
 		return from, to, false
@@ -93,5 +93,5 @@ func (h *Header) addresses() (from, to netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(a, h.Source.Port()), netip.AddrPortFrom(b, h.Destination.Port()), true
 }
 
-// plain is a without its zone, and as an IPv4 address if it is one.
+// plain returns a without its zone, and unmapped to IPv4.
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

@@ -27,8 +27,8 @@ type TLVs []byte
 // tlvLen is the length of a TLV without its value: type, and length of the value.
 const tlvLen = 3
 
-// All are the types and values in order. Values refer to the bytes of t. It ends at what has not the form of a TLV;
-// there is nothing like that in what [Parse] returns.
+// All iterates over the types and values in order, up to a malformed TLV, which [Parse] never returns. Values refer
+// to the bytes of t.
 func (t TLVs) All() iter.Seq2[Type, []byte] {
 	return func(yield func(Type, []byte) bool) {
 		for len(t) >= tlvLen {
@@ -41,7 +41,7 @@ func (t TLVs) All() iter.Seq2[Type, []byte] {
 	}
 }
 
-// Get is the first value of the type, and whether there is one.
+// Get returns the first value of the type, and whether there is one.
 func (t TLVs) Get(kind Type) ([]byte, bool) {
 	for k, value := range t.All() {
 		if k == kind {
@@ -55,7 +55,7 @@ func (t TLVs) Get(kind Type) ([]byte, bool) {
 // needed: [Append] computes it.
 func AppendTLV(dst TLVs, kind Type, value []byte) TLVs { return appendTLV(dst, kind, value) }
 
-// AppendTLVString is [AppendTLV] of a string.
+// AppendTLVString appends a string like [AppendTLV].
 func AppendTLVString(dst TLVs, kind Type, value string) TLVs { return appendTLV(dst, kind, value) }
 
 func appendTLV[V []byte | string](dst TLVs, kind Type, value V) TLVs {
@@ -88,7 +88,7 @@ func (t TLVs) check() string {
 	return ""
 }
 
-// whole is how many bytes of t have the form of TLVs.
+// whole returns how many bytes of t are well-formed TLVs.
 func (t TLVs) whole() int {
 	n := 0
 	for _, value := range t.All() {
@@ -97,8 +97,8 @@ func (t TLVs) whole() int {
 	return n
 }
 
-// appendTo appends those of t that fit into room bytes. It returns the place of the CRC32c's value, which is not set;
-// 0 if there is none.
+// appendTo appends the TLVs of t that fit into room bytes. It returns the place of the CRC32c's value, to be set
+// later, or 0 without one.
 func (t TLVs) appendTo(dst []byte, room int) (result []byte, sum int) {
 	for kind, value := range t.All() {
 		if kind == CRC32C {
@@ -138,7 +138,7 @@ func (t TLVs) verify(header []byte) error {
 	return nil
 }
 
-// checksum is the CRC32c of a header whose CRC32c is at an index, and counts as 0.
+// checksum returns the CRC32c of a header, with the CRC32c at an index counted as 0.
 func checksum(header []byte, at int) uint32 {
 	sum := crc32.Update(0, castagnoli, header[:at])
 	sum = crc32.Update(sum, castagnoli, zeros[:])

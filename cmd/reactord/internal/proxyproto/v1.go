@@ -124,5 +124,5 @@ func appendAddress1(dst []byte, a netip.Addr) []byte {
 	return hex.AppendEncode(dst, b[14:16])
 }
 
-// quote is b for a person, and not too much of it.
+// quote quotes the start of b for a message.
 func quote(b []byte) string { return strconv.Quote(string(b[:min(len(b), maxLine)])) }

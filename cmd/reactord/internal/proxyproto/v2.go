@@ -115,7 +115,7 @@ func (h *Header) setIP(from, to netip.Addr, ports []byte) {
 	h.Destination = netip.AddrPortFrom(to.Unmap(), binary.BigEndian.Uint16(ports[2:]))
 }
 
-// path is a unix address without what fills it up.
+// path strips the padding of a unix address.
 func path(b []byte) []byte {
 	if end := bytes.IndexByte(b, 0); end > 0 {
 		return b[:end]

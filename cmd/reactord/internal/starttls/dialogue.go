@@ -72,10 +72,11 @@ var protocols = map[string]protocol{
 	"pop3":       {server: lines(pop3Server), client: lines(pop3Client), greeted: lines(pop3Client)},
 }
 
-// NewServer is the side that a client asks for TLS. It is nil if there is no such protocol: "none" is none.
+// NewServer returns the side that answers a client until it asks for TLS, or nil for an unknown protocol such as
+// "none".
 func NewServer(protocol string) *Dialogue { return newDialogue(protocols[protocol].server) }
 
-// NewClient is the side that asks a server for TLS. It is nil if there is no such protocol.
+// NewClient returns the side that asks a server for TLS, or nil for an unknown protocol.
 func NewClient(protocol string) *Dialogue {
 	d := newDialogue(protocols[protocol].client)
 	if d != nil {
@@ -84,8 +85,7 @@ func NewClient(protocol string) *Dialogue {
 	return d
 }
 
-// NewGreeted is the side that takes the greeting from a server, and nothing more. It is nil if the protocol has no
-// greeting.
+// NewGreeted returns the side that only takes the greeting of a server, or nil for a protocol without greetings.
 func NewGreeted(protocol string) *Dialogue { return newDialogue(protocols[protocol].greeted) }
 
 func newDialogue(unit func(*Dialogue, []byte) (int, error)) *Dialogue {
@@ -119,8 +119,8 @@ func (d *Dialogue) Step(in []byte) (used int, out []byte, done bool, err error) 
 	return used, d.out, d.state == stateDone, d.err
 }
 
-// Greeting is what the server has greeted with, whole lines, once a dialogue of [NewClient] is done. A client that
-// waits for a greeting gets it in front of everything else.
+// Greeting returns the whole lines with which the server greeted, once a dialogue of [NewClient] is done. A client
+// that waits for a greeting receives it before everything else.
 func (d *Dialogue) Greeting() []byte { return d.greeting }
 
 // next takes a line or packet.

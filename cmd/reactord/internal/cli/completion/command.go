@@ -12,7 +12,7 @@ import (
 // Shells are the shells that there is a script for.
 var Shells = []string{"bash", "zsh", "fish"}
 
-// Values are what may be written for flags and arguments, by their names, beside what the model says.
+// Values has the possible values of flags and arguments by name, in addition to the model's.
 type Values map[string][]string
 
 // Write writes the script for a shell. The error is one of w, or says that the shell is unknown.

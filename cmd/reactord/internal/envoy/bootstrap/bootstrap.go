@@ -22,9 +22,9 @@ type Bootstrap struct {
 	ConnectTimeout time.Duration
 	// PingInterval and PingTimeout are as in [stream.Config]; zero: the bootstrap does not say.
 	PingInterval, PingTimeout time.Duration
-	// InitialFetchTimeout is how long listeners and clusters may take to arrive at first; 0: for ever.
+	// InitialFetchTimeout limits how long listeners and clusters may take to arrive at first; 0 means no limit.
 	InitialFetchTimeout time.Duration
-	// Admin is the address of the admin server. Its network is empty if there is none.
+	// Admin is the address of the admin server. Its network is empty without one.
 	Admin Address
 	// Listeners are those of the bootstrap itself that can be served: for readiness and metrics.
 	Listeners []Listener
@@ -40,7 +40,7 @@ type Address struct {
 	Address string // HOST:PORT, or a path ("@NAME": an abstract one)
 }
 
-// Node is what a control plane is told of this process.
+// Node describes this process to a control plane.
 type Node struct {
 	ID, Cluster           string
 	Region, Zone, SubZone string

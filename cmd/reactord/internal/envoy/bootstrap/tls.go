@@ -81,7 +81,7 @@ type trust struct {
 
 	certificate func() (*secretFields, error) // nil: inline, or none
 	load        func() (*secretFields, error) // of the validation; nil: inline, or none
-	validation  *validationFields             // inline; what load has comes on top. nil: there is none
+	validation  *validationFields             // inline; may be nil. What load has comes on top
 }
 
 // prepare finds the secrets.
