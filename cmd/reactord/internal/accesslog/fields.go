@@ -118,11 +118,11 @@ type format interface {
 
 func newFormat(c *config.AccessLog) (format, error) {
 	switch c.Format {
-	case "", "json":
+	case "", config.JSONLines:
 		return newJSON(c.Fields)
-	case "tcplog":
+	case config.TCPLog:
 		return &tcplog{accepted: clock{layout: haTime, in: time.Local}}, nil
-	case "text":
+	case config.TextLines:
 		return newText(c.Template)
 	}
 	return nil, fmt.Errorf("access_log: unknown format %q", c.Format)

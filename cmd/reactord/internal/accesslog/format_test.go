@@ -160,7 +160,7 @@ func BenchmarkFormats(b *testing.B) {
 		{Format: "json"}, {Format: "tcplog"},
 		{Format: "text", Template: "{time} {client} {backend} {server} {total_ms} {code}"},
 	} {
-		b.Run(c.Format, func(b *testing.B) {
+		b.Run(string(c.Format), func(b *testing.B) {
 			f, err := newFormat(&c)
 			if err != nil {
 				b.Fatal(err)

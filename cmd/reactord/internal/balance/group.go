@@ -52,9 +52,9 @@ const (
 	maglev
 )
 
-var policies = map[string]policy{
-	"p2c": p2c, "round_robin": roundRobin, "random": random, "least_connections": leastConnections,
-	"source_hash": sourceHash, "maglev": maglev,
+var policies = map[config.Policy]policy{
+	config.P2C: p2c, config.RoundRobin: roundRobin, config.Random: random,
+	config.LeastConnections: leastConnections, config.SourceHash: sourceHash, config.Maglev: maglev,
 }
 
 func (p policy) hashes() bool { return p == sourceHash || p == maglev }
@@ -86,7 +86,7 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 	if s.Policy != "" {
 		p, ok := policies[s.Policy]
 		if !ok {
-			panic("balance: unknown policy " + s.Policy)
+			panic("balance: unknown policy " + string(s.Policy))
 		}
 		next.policy = p
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
@@ -50,8 +51,8 @@ func TestHashesOfServers(t *testing.T) {
 }
 
 func TestHashesAreStable(t *testing.T) {
-	for _, policy := range []string{"source_hash", "maglev"} {
-		t.Run(policy, func(t *testing.T) {
+	for _, policy := range []config.Policy{"source_hash", "maglev"} {
+		t.Run(string(policy), func(t *testing.T) {
 			list := servers(20)
 			want := choose(t, NewGroup(settings(policy), list), 1000)
 			if !slices.Equal(want, choose(t, NewGroup(settings(policy), list), 1000)) {
@@ -72,7 +73,7 @@ func TestHashesAreStable(t *testing.T) {
 					differ++
 				}
 			}
-			if limit := map[string]int{"source_hash": 0, "maglev": 20}[policy]; differ > limit {
+			if limit := map[config.Policy]int{"source_hash": 0, "maglev": 20}[policy]; differ > limit {
 				t.Errorf("in another order of the servers %d of 1000 clients move, want %d at most", differ, limit)
 			}
 		})
@@ -81,8 +82,8 @@ func TestHashesAreStable(t *testing.T) {
 
 // A server that is down moves its own clients only, evenly to all others; when it is back, they come back.
 func TestHashesWhenAServerIsDown(t *testing.T) {
-	for _, policy := range []string{"source_hash", "maglev"} {
-		t.Run(policy, func(t *testing.T) {
+	for _, policy := range []config.Policy{"source_hash", "maglev"} {
+		t.Run(string(policy), func(t *testing.T) {
 			const clients = 30000
 			list := servers(10)
 			g := NewGroup(settings(policy), list)
@@ -125,7 +126,7 @@ func TestDisruption(t *testing.T) {
 			}
 			part := parts(list)[n/2]
 			less := slices.Delete(slices.Clone(list), n/2, n/2+1)
-			for _, policy := range []string{"source_hash", "maglev"} {
+			for _, policy := range []config.Policy{"source_hash", "maglev"} {
 				before := choose(t, NewGroup(settings(policy), list), clients)
 				after := choose(t, NewGroup(settings(policy), less), clients)
 				for k := range after {
@@ -204,7 +205,7 @@ func TestSourcePrefix(t *testing.T) {
 
 // Bounded load: no server has more than its part of the average, while the order of clients is kept where it can be.
 func TestBoundedLoad(t *testing.T) {
-	for _, policy := range []string{"source_hash", "maglev"} {
+	for _, policy := range []config.Policy{"source_hash", "maglev"} {
 		for _, n := range []int{3, 10, 200} {
 			list := servers(n)
 			for i := range list {

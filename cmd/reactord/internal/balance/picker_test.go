@@ -29,7 +29,7 @@ func weighted(weights ...int) []Server {
 	return s
 }
 
-func settings(policy string) *config.Balance {
+func settings(policy config.Policy) *config.Balance {
 	return &config.Balance{Policy: policy, IPv4Prefix: 32, IPv6Prefix: 64, PanicThreshold: 50, SubsetKey: "host-1"}
 }
 
@@ -103,7 +103,7 @@ func TestPickAllocatesNothing(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, policy := range config.Policies {
-		t.Run(policy, func(t *testing.T) {
+		t.Run(string(policy), func(t *testing.T) {
 			p := newPicker(1)
 			_, err := p.Pick(NewGroup(settings(policy), nil), &Request{})
 			if !errors.Is(err, ErrNoServer) {

@@ -33,7 +33,7 @@ func TestDistribution(t *testing.T) {
 	}
 	for _, policy := range config.Policies {
 		for name, weights := range cases {
-			t.Run(policy+"/"+name, func(t *testing.T) {
+			t.Run(string(policy)+"/"+name, func(t *testing.T) {
 				list := weighted(weights...)
 				want := parts(list)
 				for seed := range uint64(5) {
@@ -68,8 +68,8 @@ func TestSharesAtAnyLoad(t *testing.T) {
 				for _, order := range []string{"oldest", "any"} {
 					t.Run(fmt.Sprint(policy, weights, open, order), func(t *testing.T) {
 						list := weighted(weights...)
-						policy, bounded := strings.CutSuffix(policy, " bounded")
-						s := settings(policy)
+						policy, bounded := strings.CutSuffix(string(policy), " bounded")
+						s := settings(config.Policy(policy))
 						slack := .15 // places are an approximation where weights are no multiples of each other
 						if bounded {
 							s.LoadFactor, slack = 150, .35 // the bound moves clients of light servers first
@@ -109,7 +109,7 @@ func TestSharesAtAnyLoad(t *testing.T) {
 
 // A server that is slow does not keep its share: the others take what it cannot.
 func TestSlowServerGetsFewer(t *testing.T) {
-	for _, policy := range []string{"p2c", "least_connections"} {
+	for _, policy := range []config.Policy{"p2c", "least_connections"} {
 		for _, weights := range [][]int{{1, 9}, {9, 1}, {1, 1}, {5, 3, 1}} {
 			list := weighted(weights...)
 			g, p := NewGroup(settings(policy), list), newPicker(1)

@@ -46,7 +46,7 @@ func TestShares(t *testing.T) {
 				list[i].Priority = i / 10
 				list[i].Healthy = i%10 < c.healthy[i/10]
 			}
-			for _, policy := range []string{"p2c", "maglev"} {
+			for _, policy := range []config.Policy{"p2c", "maglev"} {
 				g := NewGroup(settings(policy), list)
 				if g.Panic() != c.panic {
 					t.Errorf("panic = %v, want %v", g.Panic(), c.panic)
@@ -116,7 +116,7 @@ func TestLocality(t *testing.T) {
 // down.
 func TestBackup(t *testing.T) {
 	for _, policy := range config.Policies {
-		t.Run(policy, func(t *testing.T) {
+		t.Run(string(policy), func(t *testing.T) {
 			list := servers(3)
 			list[1].Backup = true
 			list[2].Priority = 1000
@@ -214,7 +214,7 @@ func TestPanicPrefersHealthyAfterAFailure(t *testing.T) {
 // Limits hold exactly when several loops pick, and connections are refused only when all servers are full.
 func TestLimitsOfManyLoops(t *testing.T) {
 	for _, policy := range config.Policies {
-		t.Run(policy, func(t *testing.T) {
+		t.Run(string(policy), func(t *testing.T) {
 			const loops, limit = 8, 20
 			list := servers(7)
 			for i := range list {
@@ -342,7 +342,7 @@ func TestSetRemembersTheLast(t *testing.T) {
 
 // Renew with other servers has the same result as NewGroup.
 func TestRenew(t *testing.T) {
-	for _, policy := range []string{"source_hash", "maglev"} {
+	for _, policy := range []config.Policy{"source_hash", "maglev"} {
 		var g *Group
 		for n := 1; n < 40; n += 3 {
 			list := servers(n)

@@ -92,8 +92,8 @@ func (s *Server) Expiries() (all []Expiry) {
 }
 
 // clientAuths maps the setting to crypto/tls. The certificates are verified by [peers.clients].
-var clientAuths = map[string]tls.ClientAuthType{
-	"request": tls.RequestClientCert, "require": tls.RequireAnyClientCert,
+var clientAuths = map[config.ClientAuth]tls.ClientAuthType{
+	config.RequestClientAuth: tls.RequestClientCert, config.RequireClientAuth: tls.RequireAnyClientCert,
 }
 
 // Config returns the TLS configuration. The caller sets the ticket keys with [Tickets.Serve].

@@ -13,7 +13,7 @@ type AccessLog struct {
 	// Mode sets the permissions of a newly created file, in octal. Default: 0640.
 	Mode FileMode
 	// Format is "json" (default), "tcplog" (HAProxy's) or "text" (see Template).
-	Format string
+	Format AccessLogFormat
 	// Fields lists the fields of a JSON line, in order. Empty (default): all. See "Access log" in docs/operating.md.
 	Fields []string
 	// Template is the line in the format "text", with field names in braces, as in "{client} {backend} {total_ms}".
@@ -31,7 +31,7 @@ type AccessLog struct {
 	Queue int
 }
 
-func newAccessLog() AccessLog { return AccessLog{Mode: 0o640, Format: "json", Queue: 8192} }
+func newAccessLog() AccessLog { return AccessLog{Mode: 0o640, Format: JSONLines, Queue: 8192} }
 
 // AccessLogFields lists every field that a line of the access log can have.
 var AccessLogFields = []string{

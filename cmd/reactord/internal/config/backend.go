@@ -70,10 +70,10 @@ type Backend struct {
 // SendProxy sends PROXY protocol headers to servers. Over UDP, each datagram has one, as dnsdist and PowerDNS expect.
 type SendProxy struct {
 	// Version is "none" (default), "v1" or "v2".
-	Version string
+	Version ProxyVersion
 	// TLVs lists the extensions of a version 2 header: "alpn", "authority" (the SNI), "ssl" (TLS version, cipher and
 	// client certificate), "unique_id", "crc32c", and "received" (those of the received header). Default: none.
-	TLVs []string
+	TLVs []ProxyTLV
 }
 
 // Server is a server of a backend. In the file, it is a mapping or just its address.
@@ -107,7 +107,7 @@ type Balance struct {
 	// "round_robin" (smooth, weighted), "random" (by weight), "least_connections", "source_hash" (a client address
 	// keeps its server; a server that joins or leaves moves only its own clients) or "maglev" (nearly the same in
 	// constant time, for hundreds of servers).
-	Policy string
+	Policy Policy
 	// LoadFactor limits the connections of a server to this many per cent of the average, for source_hash and maglev;
 	// beyond it, a client goes to the next server of its order. 0 (default): no limit.
 	LoadFactor int
@@ -151,7 +151,7 @@ type Check struct {
 	// alone; a check that says nothing because of this machine counts as passed. "down": it must pass Rise checks.
 	// "up": it gets connections immediately, and the first failure takes it down. A state handed over by the previous
 	// process takes precedence.
-	Initial string
+	Initial InitialState
 	// Port is the port to check. 0 (default): the server's.
 	Port int
 	// Send is the text to send once connected, with escapes as \r and \n in YAML's double quotes.
@@ -239,13 +239,13 @@ type KeepAlive struct {
 // NewBackend returns a backend with default settings, without a name or servers.
 func NewBackend() Backend {
 	return Backend{
-		Balance:          Balance{Policy: "p2c", IPv4Prefix: 32, IPv6Prefix: 64},
-		Check:            Check{Timeout: 2 * time.Second, Rise: 2, Fall: 3, Initial: "wait"},
+		Balance:          Balance{Policy: P2C, IPv4Prefix: 32, IPv6Prefix: 64},
+		Check:            Check{Timeout: 2 * time.Second, Rise: 2, Fall: 3, Initial: WaitForCheck},
 		Agent:            Agent{Interval: 2 * time.Second, Timeout: time.Second},
 		Ejection:         Ejection{Failures: 5, Time: 10 * time.Second, MaxTime: 5 * time.Minute, MaxPercent: 50},
 		Queue:            Queue{Size: 1024, Timeout: 5 * time.Second},
 		TLS:              newClientTLS(),
-		ProxyProtocol:    SendProxy{Version: "none"},
+		ProxyProtocol:    SendProxy{Version: NoProxy},
 		Retries:          3,
 		RetryDelay:       time.Second,
 		RetryBudget:      RetryBudget{Percent: 20, Min: 10},

@@ -185,27 +185,6 @@ type Kubernetes struct {
 	Timeout time.Duration
 }
 
-// Values of the settings that are one of a fixed set.
-var (
-	Rings             = []string{"auto", "io_uring", "epoll"}
-	LogLevels         = []string{"debug", "info", "warn", "error"}
-	LogFormats        = []string{"auto", "json", "console"}
-	Transports        = []string{"auto", "tls", "raw", "any"}
-	KeepAliveModes    = []string{"backend", "own", "none"}
-	OnLimits          = []string{"wait", "reject"}
-	Policies          = []string{"p2c", "round_robin", "random", "least_connections", "source_hash", "maglev"}
-	States            = []string{"up", "drain", "maintenance"}
-	InitialStates     = []string{"wait", "down", "up"}
-	AddressTypes      = []string{"ip", "IPv4", "IPv6"}
-	DNSTypes          = []string{"ip", "A", "AAAA", "A_or_AAAA", "AAAA_or_A", "SRV"}
-	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3"}
-	TLSVersions       = []string{"1.0", "1.1", "1.2", "1.3"}
-	ClientAuths       = []string{"none", "request", "require"}
-	ProxyVersions     = []string{"none", "v1", "v2"}
-	ProxyTLVs         = []string{"alpn", "authority", "ssl", "unique_id", "crc32c", "received"}
-	AccessLogFormats  = []string{"json", "tcplog", "text"}
-)
-
 // New returns the default configuration, without listeners and backends.
 func New() *Config {
 	return &Config{

@@ -65,11 +65,11 @@ func (v *validator) admin(at *step, a *Admin) {
 
 func (v *validator) accessLog(at *step, a *AccessLog) {
 	switch {
-	case len(a.Fields) > 0 && a.Format != "json":
+	case len(a.Fields) > 0 && a.Format != JSONLines:
 		v.add(at.of("fields"), "fields requires the format json: write format: json, or remove it")
-	case a.Template != "" && a.Format != "text":
+	case a.Template != "" && a.Format != TextLines:
 		v.add(at.of("template"), "template requires the format text: write format: text, or remove it")
-	case a.Template == "" && a.Format == "text":
+	case a.Template == "" && a.Format == TextLines:
 		v.add(at.of("format"), "the format text requires template: write it, too")
 	}
 }
@@ -132,13 +132,15 @@ func (v *validator) backends(at *step, c *Config) {
 		b, at := &c.Backends[i], at.nth(i)
 		v.unique(at.of("name"), b.Name, names)
 		if len(b.Servers)+len(b.Finders()) == 0 && !v.added(at) {
-			v.add(at.of("servers"), "no server: write at least one, or %s", discoveryKeys())
+			keys := discoveryKeys()
+			last := len(keys) - 1
+			v.add(at.of("servers"), "no server: write at least one, or %s or %s", strings.Join(keys[:last], ", "), keys[last])
 		}
 		v.servers(at.of("servers"), b.Servers)
 		v.plain(at.of("servers"), b)
 		v.discovery(at, &b.Discovery, c)
 		v.clientTLS(at.of("tls"), &b.TLS)
-		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == "none" || p.Version == "v1") {
+		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == NoProxy || p.Version == ProxyV1) {
 			v.add(at.of("proxy_protocol").of("tlvs"), "tlvs requires version 2: write version: v2")
 		}
 		v.balance(at.of("balance"), &b.Balance, &b.Check)
@@ -172,7 +174,7 @@ func (v *validator) servers(at *step, all []Server) {
 // plain finds servers marked as plain in a backend without TLS.
 func (v *validator) plain(at *step, b *Backend) {
 	for i := range b.Servers {
-		if b.Servers[i].Plain && !b.TLS.Enabled && b.TLS.StartTLS == "none" {
+		if b.Servers[i].Plain && !b.TLS.Enabled && b.TLS.StartTLS == NoStartTLS {
 			v.add(at.nth(i).of("plain"), "plain has no effect: the backend has no TLS: remove it")
 		}
 	}
@@ -238,7 +240,7 @@ func (v *validator) onePort(at *step, a Address, write string) bool {
 }
 
 func (v *validator) balance(at *step, b *Balance, check *Check) {
-	if b.LoadFactor != 0 && b.Policy != "source_hash" && b.Policy != "maglev" {
+	if b.LoadFactor != 0 && b.Policy != SourceHash && b.Policy != Maglev {
 		v.add(at.of("load_factor"), "load_factor requires the policy source_hash or maglev: write one of them, or remove it")
 	}
 	if b.SubsetKey != "" && b.Subset == 0 && check.Subset == 0 {

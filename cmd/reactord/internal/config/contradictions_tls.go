@@ -20,16 +20,16 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 			{"ciphers", len(t.Ciphers) != 0},
 			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
 		})
-	case t.ClientAuth != "none" && t.ClientCA == "" && slices.Contains(ClientAuths, t.ClientAuth):
+	case t.ClientAuth != NoClientAuth && t.ClientCA == "" && slices.Contains(ClientAuths, t.ClientAuth):
 		v.add(at.of("client_ca"), "client_auth: %s needs client_ca: write the file with the certificates of the "+
 			"authorities of clients", t.ClientAuth)
-	case t.ClientAuth == "none" && t.ClientCA != "":
+	case t.ClientAuth == NoClientAuth && t.ClientCA != "":
 		v.add(at.of("client_ca"), "client_ca has no effect with client_auth: none: write request or require")
 	}
-	if t.ClientAuth == "none" && len(t.Certificates) > 0 && len(t.ClientSANs) > 0 {
+	if t.ClientAuth == NoClientAuth && len(t.Certificates) > 0 && len(t.ClientSANs) > 0 {
 		v.add(at.of("client_sans"), "client_sans has no effect with client_auth: none: write request or require")
 	}
-	if t.ClientAuth == "none" && len(t.Certificates) > 0 && len(t.DenySANs) > 0 {
+	if t.ClientAuth == NoClientAuth && len(t.Certificates) > 0 && len(t.DenySANs) > 0 {
 		v.add(at.of("deny_sans"), "deny_sans has no effect with client_auth: none: write request or require")
 	}
 	if n := len(t.DenySANs); n > 0 && strings.HasPrefix(t.DenySANs[n-1], ExceptSAN) {

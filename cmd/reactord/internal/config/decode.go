@@ -126,8 +126,6 @@ func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.V
 		return
 	}
 	switch into := v.Addr().Interface().(type) {
-	case *string:
-		d.text(p, name, n, into)
 	case *int:
 		d.integer(p, name, n, into)
 	case *bool:
@@ -138,8 +136,10 @@ func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.V
 		d.duration(p, name, n, into)
 	case encoding.TextUnmarshaler:
 		d.unmarshal(p, name, n, into, v.CanInt() || v.CanUint() || v.Type() == reflect.TypeFor[ServicePort]())
-	default:
-		panic("config: no reader for " + v.Type().String())
+	default: // text, or one of a few words
+		text := v.String()
+		d.text(p, name, n, &text)
+		v.SetString(text)
 	}
 }
 

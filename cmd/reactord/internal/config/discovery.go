@@ -76,14 +76,12 @@ func (v *validator) discovery(at *step, d *Discovery, c *Config) {
 	}
 }
 
-// discoveryKeys is the keys of the lists for people: "dns, files or http".
-func discoveryKeys() string {
-	var keys []string
+// discoveryKeys returns the keys of the lists.
+func discoveryKeys() (keys []string) {
 	for _, l := range new(Discovery).lists() {
 		keys = append(keys, l.key)
 	}
-	last := len(keys) - 1
-	return strings.Join(keys[:last], ", ") + " or " + keys[last]
+	return keys
 }
 
 // discoveryDefaults is the defaults of entries: see fresh.
@@ -124,7 +122,7 @@ type DNS struct {
 	Name string
 	// Type selects the records: "ip" (default, A and AAAA), "A", "AAAA", "A_or_AAAA" (AAAA if there is no A),
 	// "AAAA_or_A" or "SRV".
-	Type string
+	Type DNSType
 	// Port is the port of the servers. SRV records bring their own.
 	Port int
 	// MinInterval is the shortest time between two lookups, whatever the TTL. Default: 1 s.
@@ -142,7 +140,7 @@ type DNS struct {
 
 // NewDNS returns a DNS discovery with default settings, without a name.
 func NewDNS() DNS {
-	return DNS{Type: "ip", MinInterval: time.Second, MaxInterval: 5 * time.Minute, Weight: 1}
+	return DNS{Type: DNSIP, MinInterval: time.Second, MaxInterval: 5 * time.Minute, Weight: 1}
 }
 
 // Kind is "dns".
@@ -154,8 +152,8 @@ func (d *DNS) Key() string {
 	if d.Port != 0 {
 		key += ":" + strconv.Itoa(d.Port)
 	}
-	if d.Type != "ip" {
-		key += " " + d.Type
+	if d.Type != DNSIP {
+		key += " " + string(d.Type)
 	}
 	return key
 }
@@ -165,9 +163,9 @@ func (d *DNS) check(v *validator, at *step, twice seen, _ *Config) {
 		v.unique(at.of("name"), fmt.Sprint(strings.ToLower(d.Name), " ", d.Type, " ", d.Port), twice)
 	}
 	switch {
-	case d.Type == "SRV" && d.Port != 0:
+	case d.Type == DNSSRV && d.Port != 0:
 		v.add(at.of("port"), "port has no effect with SRV records: remove it, or write another type")
-	case d.Type != "SRV" && d.Port == 0 && slices.Contains(DNSTypes, d.Type):
+	case d.Type != DNSSRV && d.Port == 0 && slices.Contains(DNSTypes, d.Type):
 		v.add(at.of("port"), "no port: write the port that the servers listen on, or type: SRV")
 	}
 	if d.MaxInterval < d.MinInterval {
@@ -238,11 +236,13 @@ type KubernetesDiscovery struct {
 	Port ServicePort
 	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Choose one for a dual-stack Service;
 	// otherwise each of its pods counts as two servers.
-	AddressType string
+	AddressType AddressType
 }
 
 // NewKubernetesDiscovery returns a Kubernetes discovery with default settings, without a Service.
-func NewKubernetesDiscovery() KubernetesDiscovery { return KubernetesDiscovery{AddressType: "ip"} }
+func NewKubernetesDiscovery() KubernetesDiscovery {
+	return KubernetesDiscovery{AddressType: AnyAddress}
+}
 
 // Kind is "kubernetes".
 func (*KubernetesDiscovery) Kind() string { return "kubernetes" }
@@ -256,8 +256,8 @@ func (k *KubernetesDiscovery) Key() string {
 	if k.Port != "" {
 		key += ":" + string(k.Port)
 	}
-	if k.AddressType != "ip" {
-		key += " " + k.AddressType
+	if k.AddressType != AnyAddress {
+		key += " " + string(k.AddressType)
 	}
 	return key
 }
@@ -266,7 +266,7 @@ func (k *KubernetesDiscovery) check(v *validator, at *step, twice seen, c *Confi
 	if k.Service == "" {
 		return
 	}
-	v.unique(at.of("service"), k.Namespace+"/"+k.Service+":"+string(k.Port)+" "+k.AddressType, twice)
+	v.unique(at.of("service"), k.Namespace+"/"+k.Service+":"+string(k.Port)+" "+string(k.AddressType), twice)
 	if k.Namespace == "" && c.Kubernetes.Address != "" {
 		v.add(at.of("namespace"), "no namespace: an API server with an address has no pod to take it from: write it, "+
 			"as in default").Other = "kubernetes.address"

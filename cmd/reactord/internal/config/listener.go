@@ -26,7 +26,7 @@ type Listener struct {
 	ProxyProtocol AcceptProxy
 	// StartTLS is the protocol by which clients switch to TLS: "postgresql", "smtp", "imap" or "pop3". The listener
 	// speaks it until TLS begins. "none" (default): TLS, if any, begins immediately.
-	StartTLS string
+	StartTLS StartTLS
 	// TLS terminates TLS. It takes effect with certificates only.
 	TLS ServerTLS
 	// Routes choose other backends; the first route that matches wins. Routes by SNI or ALPN read the ClientHello,
@@ -50,7 +50,7 @@ type Listener struct {
 	MaxConnections int
 	// OnLimit says what happens to connections beyond MaxConnections: "wait" (default) leaves them in the kernel's
 	// queue, "reject" resets them.
-	OnLimit string
+	OnLimit OnLimit
 	// Rate limits new connections. Those beyond it wait in the kernel's queue or are reset, as OnLimit says.
 	Rate Rate
 	// SourceRate limits new connections from each source prefix.
@@ -89,7 +89,7 @@ type Socket struct {
 type ClientKeepAlive struct {
 	// Mode is "backend" (default: the backend's keep_alive applies to both sides), "own" (the settings below), or
 	// "none".
-	Mode string
+	Mode KeepAliveMode
 	// Idle is the time without data after which the kernel probes the client. Default: 1 min.
 	Idle time.Duration
 	// Interval is the time between two probes. Default: 15 s.
@@ -121,7 +121,7 @@ type Route struct {
 	ALPN []string
 	// Transport is what the client speaks: "tls", "raw" (anything else), or "any". "auto" (default) is TLS if the
 	// listener terminates TLS or has to read the ClientHello for any route, and anything otherwise.
-	Transport string
+	Transport Transport
 	// Sources lists networks of clients; a PROXY header's address is the one matched.
 	Sources []Prefix
 	// Destinations lists networks of the addresses that clients connect to.
@@ -160,7 +160,7 @@ func (r *Route) Targets() []WeightedBackend {
 // Unconditional reports whether the route has no condition and so matches every connection.
 func (r *Route) Unconditional() bool {
 	return len(r.SNI)+len(r.ALPN)+len(r.Sources)+len(r.Destinations)+len(r.DestinationPorts) == 0 &&
-		r.Transport != "tls" && r.Transport != "raw"
+		r.Transport != TLSTransport && r.Transport != RawTransport
 }
 
 // WeightedBackend is one of several backends of a route.
@@ -210,10 +210,10 @@ func NewListener() Listener {
 	return Listener{
 		Socket:         newSocket(),
 		TLS:            newServerTLS(),
-		StartTLS:       "none",
+		StartTLS:       NoStartTLS,
 		InspectTimeout: 5 * time.Second,
 		MaxClientHello: 16 * KiB,
-		OnLimit:        "wait",
+		OnLimit:        WaitOnLimit,
 		SourceRate:     newSourceRate(),
 		UDP:            UDP{IdleTimeout: 30 * time.Second},
 		AccessLog:      true,
@@ -221,7 +221,7 @@ func NewListener() Listener {
 }
 
 // NewRoute returns a route with default settings, without a condition or a backend.
-func NewRoute() Route { return Route{Transport: "auto", TLS: newServerTLS()} }
+func NewRoute() Route { return Route{Transport: AutoTransport, TLS: newServerTLS()} }
 
 // NewWeightedBackend returns a backend of a route with default settings, without a name.
 func NewWeightedBackend() WeightedBackend { return WeightedBackend{Weight: 1} }
@@ -229,6 +229,6 @@ func NewWeightedBackend() WeightedBackend { return WeightedBackend{Weight: 1} }
 func newSocket() Socket {
 	return Socket{
 		Mode:      0o660,
-		KeepAlive: ClientKeepAlive{Mode: "backend", Idle: time.Minute, Interval: 15 * time.Second, Count: 4},
+		KeepAlive: ClientKeepAlive{Mode: KeepAliveOfBackend, Idle: time.Minute, Interval: 15 * time.Second, Count: 4},
 	}
 }

@@ -42,7 +42,7 @@ func (v *validator) datagrams(at *step, l *Listener) {
 		r := &l.Routes[i]
 		bySNI = bySNI || len(r.SNI)+len(r.ALPN) > 0
 		v.misfits(at.of("routes").nth(i), "it applies to connections, and this is a UDP listener", []misfit{
-			{"transport", r.Transport == "tls" || r.Transport == "raw"}, {"tls", len(r.TLS.Certificates) > 0},
+			{"transport", r.Transport == TLSTransport || r.Transport == RawTransport}, {"tls", len(r.TLS.Certificates) > 0},
 			{"passthrough", r.Passthrough}, {"idle_timeout", r.IdleTimeout != 0},
 		})
 	}
@@ -50,7 +50,7 @@ func (v *validator) datagrams(at *step, l *Listener) {
 		v.add(at.of("routes"), "a UDP listener cannot route by sni or alpn: remove them, or write a TCP address")
 	}
 	v.misfits(at, "it applies to connections, and this is a UDP listener", []misfit{
-		{"tls", len(l.TLS.Certificates) > 0}, {"start_tls", l.StartTLS != "none" && l.StartTLS != ""},
+		{"tls", len(l.TLS.Certificates) > 0}, {"start_tls", l.StartTLS != NoStartTLS && l.StartTLS != ""},
 		{"proxy_protocol.trusted", len(l.ProxyProtocol.Trusted) > 0},
 		{"bandwidth", l.Bandwidth != Bandwidth{}},
 	})
@@ -85,7 +85,7 @@ func (v *validator) socket(at *step, a Address, s *Socket) {
 			{"interface", s.Interface != ""}, {"free_bind", s.FreeBind},
 		})
 	}
-	if k, d := &s.KeepAlive, newSocket().KeepAlive; k.Mode != "own" {
+	if k, d := &s.KeepAlive, newSocket().KeepAlive; k.Mode != OwnKeepAlive {
 		v.without(at.of("keep_alive"), "has no effect without mode: own: write it, too", []isSet{
 			{"idle", k.Idle != d.Idle}, {"interval", k.Interval != d.Interval}, {"count", k.Count != d.Count},
 		})
@@ -149,10 +149,10 @@ func (v *validator) forDatagrams(at *step, b *Backend, l *Listener) {
 	if b.TLS.Enabled {
 		v.value(at.of("tls").of("enabled"), "true: "+noTLS, quote(l.Name))
 	}
-	if s := b.TLS.StartTLS; s != "none" && slices.Contains(StartTLSProtocols, s) {
+	if s := b.TLS.StartTLS; s != NoStartTLS && slices.Contains(StartTLSProtocols, s) {
 		v.value(at.of("tls").of("start_tls"), "%s: "+noTLS, s, quote(l.Name))
 	}
-	if b.ProxyProtocol.Version == "v1" {
+	if b.ProxyProtocol.Version == ProxyV1 {
 		v.value(at.of("proxy_protocol").of("version"),
 			"v1 has no header for the datagrams of listener %s: write v2", quote(l.Name))
 	}

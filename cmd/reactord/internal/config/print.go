@@ -98,8 +98,9 @@ func format(v reflect.Value) string {
 		return `"` + x.String() + `"` // because YAML 1.1 and 1.2 differ in what 0600 is
 	case fmt.Stringer:
 		return formatText(x.String())
-	case string:
-		return formatText(literal(x))
+	}
+	if v.Kind() == reflect.String {
+		return formatText(literal(v.String()))
 	}
 	return fmt.Sprint(v.Interface())
 }

@@ -89,8 +89,6 @@ func scrambleOne(r *rand.Rand, f *field, v reflect.Value) {
 		"`", "---", "...", " leading", "trailing ", "2026-11-22", "<<", "=", "a/b.c:1",
 	}
 	switch into := v.Addr().Interface().(type) {
-	case *string:
-		*into = texts[r.IntN(len(texts))]
 	case *int:
 		*into = []int{0, 1, -1, 1 << 30}[r.IntN(4)]
 	case *bool:
@@ -113,7 +111,7 @@ func scrambleOne(r *rand.Rand, f *field, v reflect.Value) {
 	case *Prefix:
 		into.Prefix = netip.MustParsePrefix([]string{"::/0", "192.0.2.0/24", "2001:db8::1/128"}[r.IntN(3)])
 	default:
-		panic(v.Type())
+		v.SetString(texts[r.IntN(len(texts))])
 	}
 }
 

@@ -33,7 +33,7 @@ func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
 			}
 		}
 	}
-	if l.StartTLS != "none" && !l.Address.UDP && !hello && !ends {
+	if l.StartTLS != NoStartTLS && !l.Address.UDP && !hello && !ends {
 		v.add(at.of("start_tls"), "start_tls requires TLS: write tls.certificates to terminate it here, "+
 			"or routes by sni or alpn to pass it on")
 	}
@@ -64,7 +64,7 @@ func (v *validator) routeTLS(at *step, r *Route, ends bool) {
 	case r.Passthrough && !ends:
 		v.add(at.of("passthrough"), "passthrough has no effect on a listener that does not terminate TLS: remove it")
 	}
-	if r.Transport == "raw" {
+	if r.Transport == RawTransport {
 		v.without(at, "has no effect with transport: raw: remove it, or write another transport", []isSet{
 			{"sni", len(r.SNI) > 0}, {"alpn", len(r.ALPN) > 0}, {"tls", own}, {"passthrough", r.Passthrough},
 		})

@@ -67,7 +67,7 @@ func schemaOf(s *shape) *node {
 		}
 	}
 	if s.typ == reflect.TypeFor[Backend]() {
-		for _, one := range []string{"servers", "dns", "files", "http", "kubernetes"} {
+		for _, one := range append([]string{"servers"}, discoveryKeys()...) {
 			n.AnyOf = append(n.AnyOf, &node{Required: []string{one}})
 		}
 	}
@@ -150,11 +150,14 @@ func (s *shape) defaultOf(f *field) (value any, ok bool) {
 		return nil, false
 	}
 	switch x := f.of(v).Interface().(type) {
-	case int, bool, string:
+	case int, bool:
 		return x, true
 	case time.Duration:
 		return formatDuration(x), true
 	case interface{ String() string }:
+		return x.String(), true
+	}
+	if x := f.of(v); x.Kind() == reflect.String {
 		return x.String(), true
 	}
 	return nil, false

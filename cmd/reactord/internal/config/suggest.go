@@ -21,7 +21,11 @@ const (
 	longestWord  = 100 // longer words are neither proposed nor corrected
 )
 
-func newWords(all []string) *words {
+func newWords[W ~string](allowed []W) *words {
+	all := make([]string, len(allowed))
+	for i, word := range allowed {
+		all[i] = string(word)
+	}
 	w := &words{all: all, text: list(all)}
 	if len(all) > mostListed {
 		w.text = list(append(slices.Clone(all[:mostListed]), "…"))

@@ -23,7 +23,7 @@ type ServerTLS struct {
 	ALPN []string
 	// ClientAuth says whether clients need a certificate: "none" (default), "request" (optional, but verified if
 	// sent) or "require".
-	ClientAuth string
+	ClientAuth ClientAuth
 	// ClientCA is a file with the certificates of the authorities that sign clients' certificates.
 	ClientCA string
 	// ClientSANs lists names of which a client's certificate must have at least one, in the form of [ClientTLS.SANs].
@@ -63,7 +63,7 @@ type ClientTLS struct {
 	// Enabled turns TLS on. Default: false.
 	Enabled bool
 	// StartTLS is the protocol by which to switch to TLS, as [Listener.StartTLS]. Default: "none".
-	StartTLS string
+	StartTLS StartTLS
 	// ServerName is the server name to request and to verify; "." requests none, and needs SANs or Insecure. Empty
 	// (default): the client's SNI if TLS is terminated here, and the host of the server's address otherwise. A server
 	// that refuses a name chosen by the client does not count as failed.
@@ -104,10 +104,10 @@ type ClientTLS struct {
 
 func newServerTLS() ServerTLS {
 	return ServerTLS{
-		MinVersion: "1.2", MaxVersion: "1.3", ClientAuth: "none", Tickets: true, HandshakeTimeout: 10 * time.Second,
+		MinVersion: "1.2", MaxVersion: "1.3", ClientAuth: NoClientAuth, Tickets: true, HandshakeTimeout: 10 * time.Second,
 	}
 }
 
 func newClientTLS() ClientTLS {
-	return ClientTLS{StartTLS: "none", MinVersion: "1.2", MaxVersion: "1.3", HandshakeTimeout: 10 * time.Second}
+	return ClientTLS{StartTLS: NoStartTLS, MinVersion: "1.2", MaxVersion: "1.3", HandshakeTimeout: 10 * time.Second}
 }

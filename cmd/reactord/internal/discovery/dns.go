@@ -56,7 +56,7 @@ func (d *DNS) lookup(ctx context.Context) outcome {
 	r := round{source: d, answered: map[question]answer{}, ttl: maxTTL}
 	var servers []plan.Server
 	name := strings.ToLower(strings.TrimSuffix(d.cfg.Name, ".")) + "."
-	if d.cfg.Type == "SRV" {
+	if d.cfg.Type == config.DNSSRV {
 		servers = r.services(ctx, name)
 	} else {
 		for _, ip := range r.addresses(ctx, name, d.cfg.Type) {
@@ -127,11 +127,11 @@ func (r *round) failed(q question, err error) answer {
 }
 
 // preferred keeps the first family with addresses, if one is preferred.
-func preferred(kind string, answers []answer) []answer {
+func preferred(kind config.DNSType, answers []answer) []answer {
 	switch kind {
-	case "AAAA_or_A":
+	case config.DNSAAAAOrA:
 		slices.Reverse(answers)
-	case "A_or_AAAA":
+	case config.DNSAOrAAAA:
 	default:
 		return answers
 	}
@@ -142,12 +142,12 @@ func preferred(kind string, answers []answer) []answer {
 }
 
 // addresses returns the addresses of a name: of type "A", "AAAA", one of both, or else both.
-func (r *round) addresses(ctx context.Context, name, kind string) []netip.Addr {
+func (r *round) addresses(ctx context.Context, name string, kind config.DNSType) []netip.Addr {
 	questions := []question{{name, dnsmessage.TypeA}, {name, dnsmessage.TypeAAAA}}
 	switch kind {
-	case "A":
+	case config.DNSA:
 		questions = questions[:1]
-	case "AAAA":
+	case config.DNSAAAA:
 		questions = questions[1:]
 	}
 	answers, none := make([]answer, len(questions)), make([]error, len(questions))

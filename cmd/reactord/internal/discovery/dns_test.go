@@ -119,7 +119,7 @@ func code(c int) dns.HandlerFunc {
 }
 
 // source is a source that asks quickly.
-func source(name, kind string, servers ...*nameServer) *DNS {
+func source(name string, kind config.DNSType, servers ...*nameServer) *DNS {
 	cfg := config.NewDNS()
 	cfg.Name, cfg.Type, cfg.Port = name, kind, 80
 	cfg.MinInterval, cfg.MaxInterval = 10*time.Millisecond, 50*time.Millisecond
@@ -137,7 +137,7 @@ func TestDNSAddresses(t *testing.T) {
 		"b.example. 60 IN AAAA fd00::1", "other.example. 60 IN A 10.9.9.9",
 	))
 	for _, test := range []struct {
-		kind string
+		kind config.DNSType
 		want []string
 	}{
 		{"ip", []string{"10.0.0.1:80 w1 p0", "10.0.0.2:80 w1 p0", "[fd00::1]:80 w1 p0"}},
@@ -146,7 +146,7 @@ func TestDNSAddresses(t *testing.T) {
 		{"A_or_AAAA", []string{"10.0.0.1:80 w1 p0", "10.0.0.2:80 w1 p0"}},
 		{"AAAA_or_A", []string{"[fd00::1]:80 w1 p0"}},
 	} {
-		t.Run(test.kind, func(t *testing.T) {
+		t.Run(string(test.kind), func(t *testing.T) {
 			d := source("www.EXAMPLE", test.kind, s)
 			servers := start(t, d).await(test.want...)
 			if got := servers[0]; got.Origin != "dns www.EXAMPLE" || got.Name != got.Address.String() {
@@ -166,7 +166,7 @@ func TestDNSOtherFamily(t *testing.T) {
 // Servers have the weight, the priority and the locality of their name.
 func TestDNSWeight(t *testing.T) {
 	s := serveDNS(t, zone("a.example. 60 IN A 10.0.0.1", "_x.example. 60 IN SRV 3 5 8080 a.example."))
-	weighted := func(name, kind string) *DNS {
+	weighted := func(name string, kind config.DNSType) *DNS {
 		d := source(name, kind, s)
 		d.cfg.Weight, d.cfg.Priority, d.cfg.Locality = 7, 2, "zone"
 		return d

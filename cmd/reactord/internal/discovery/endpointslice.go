@@ -72,7 +72,7 @@ type part struct {
 // sliceReader converts slices to parts.
 type sliceReader struct {
 	port   config.ServicePort
-	family string // "ip", or an address type
+	family config.AddressType
 	origin string
 }
 
@@ -86,7 +86,7 @@ func (r *sliceReader) part(s *endpointSlice) (p part, err error) {
 		p.unused = fmt.Sprintf("%s has addresses of the unused type %q", at, s.AddressType)
 		return p, nil
 	}
-	if r.family != "ip" && r.family != s.AddressType {
+	if r.family != config.AnyAddress && string(r.family) != s.AddressType {
 		return p, nil
 	}
 	port, found := r.find(s)

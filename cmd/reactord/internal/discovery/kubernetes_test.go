@@ -136,7 +136,7 @@ func TestEndpointSlices(t *testing.T) {
 	unnumbered := sliced([]string{"http:0"}, "10.0.0.1")
 	none := func(k *config.KubernetesDiscovery) { k.Port = "" }
 	number := func(k *config.KubernetesDiscovery) { k.Port = "80" }
-	only := func(family string) func(*config.KubernetesDiscovery) {
+	only := func(family config.AddressType) func(*config.KubernetesDiscovery) {
 		return func(k *config.KubernetesDiscovery) { k.AddressType = family }
 	}
 	both := []string{"http:80", "https:443"}

@@ -61,7 +61,7 @@ func warnOfNames(cfg *config.Config, warn func(string)) {
 		}
 		for j := range l.Routes {
 			r := &l.Routes[j]
-			if len(r.TLS.Certificates) == 0 && (!ends || r.Passthrough || r.Transport == "raw") {
+			if len(r.TLS.Certificates) == 0 && (!ends || r.Passthrough || r.Transport == config.RawTransport) {
 				continue
 			}
 			for _, to := range r.Targets() {

@@ -110,9 +110,9 @@ func (c *conn) keepAlive() {
 func (c *conn) keepAliveOf(side int) config.KeepAlive {
 	if side == client {
 		switch k := &c.listener.shared.settings.Load().Socket.KeepAlive; k.Mode {
-		case "own":
+		case config.OwnKeepAlive:
 			return config.KeepAlive{Idle: k.Idle, Interval: k.Interval, Count: k.Count}
-		case "none":
+		case config.NoKeepAlive:
 			return config.KeepAlive{}
 		}
 	} else if c.serverAddr().IsUnix() {

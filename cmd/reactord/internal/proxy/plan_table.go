@@ -74,7 +74,7 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		router:       r,
 		termination:  ends,
 		terminations: newTerminations(ends, r.routes),
-		reject:       l.OnLimit == "reject",
+		reject:       l.OnLimit == config.RejectOnLimit,
 		udp:          udpSettings(l, before),
 		rate:         limit.NewRate(l.Rate),
 		processRate:  limit.NewRate(next.plan.Limits.Rate),

@@ -270,8 +270,8 @@ func TestSocketOptions(t *testing.T) {
 // A listener may have its own keep-alive with clients, or none.
 func TestKeepAliveWithClients(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		for mode, want := range map[string][2]int{"own": {7, 9}, "none": {0, 9}, "backend": {9, 9}} {
-			t.Run(mode, func(t *testing.T) {
+		for mode, want := range map[config.KeepAliveMode][2]int{"own": {7, 9}, "none": {0, 9}, "backend": {9, 9}} {
+			t.Run(string(mode), func(t *testing.T) {
 				t.Parallel() // it waits
 				ln := listen(t)
 				p := startAs(t, ring, func(l *plan.Listener) {

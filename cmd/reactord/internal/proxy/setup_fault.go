@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
@@ -70,7 +71,7 @@ func (d *dial) clientIfAgain(f fault) fault {
 // disclosed returns what of the client the server has been told: see [originator.config] and [dial.firstBytes].
 func (d *dial) disclosed() (name, protocol, address bool) {
 	c, with := d.conn, d.tlsConfig()
-	address = c.config.ProxyProtocol.Version != "none"
+	address = c.config.ProxyProtocol.Version != config.NoProxy
 	if c.speaksTLS(client) && c.speaksTLS(server) {
 		name = with.ServerName == ""
 		protocol = len(with.ALPN) == 0 && c.identity.Negotiated != ""

@@ -80,7 +80,7 @@ func (g *greeting) SetStopped() {
 func (g *greeting) Env() sender.Env { return sender.EmptyEnv{} }
 
 // noTLS is the TLS configuration for plaintext servers.
-var noTLS = config.ClientTLS{StartTLS: "none"}
+var noTLS = config.ClientTLS{StartTLS: config.NoStartTLS}
 
 // tlsConfig returns how TLS begins with the server: as the backend says, unless the server is plaintext.
 func (d *dial) tlsConfig() *config.ClientTLS {
@@ -93,7 +93,8 @@ func (d *dial) tlsConfig() *config.ClientTLS {
 // awaitsReply reports whether the server has to answer before bytes flow.
 func (d *dial) awaitsReply() bool {
 	s, c := d.tlsConfig(), d.conn
-	return s.Enabled || s.StartTLS != "none" || c.clientStartTLS() != "" && starttls.NewGreeted(c.clientStartTLS()) != nil
+	return s.Enabled || s.StartTLS != config.NoStartTLS ||
+		c.clientStartTLS() != "" && starttls.NewGreeted(c.clientStartTLS()) != nil
 }
 
 // clientStartTLS returns the protocol in which the listener has greeted the client: the greeting of the server is not
@@ -115,9 +116,9 @@ func (d *dial) firstBytes() []byte {
 	}
 	version := 0
 	switch c.config.ProxyProtocol.Version {
-	case "v1":
+	case config.ProxyV1:
 		version = 1
-	case "v2":
+	case config.ProxyV2:
 		version = 2
 	}
 	if version == 0 && len(early) == 0 {
@@ -170,7 +171,7 @@ func (w *worker) forgetGreeting(g *greeting) {
 func (c *conn) appendTLVs(dst proxyproto.TLVs) proxyproto.TLVs {
 	wanted := c.config.ProxyProtocol.TLVs
 	for _, name := range wanted {
-		if name == "received" && c.identity != nil {
+		if name == config.TLVReceived && c.identity != nil {
 			dst = appendReceived(dst, c.identity.TLVs)
 		}
 	}
@@ -191,22 +192,22 @@ func appendReceived(dst, all proxyproto.TLVs) proxyproto.TLVs {
 }
 
 // appendTLV appends the TLV of a name, if it is known and was not received.
-func (c *conn) appendTLV(dst proxyproto.TLVs, name string) proxyproto.TLVs {
+func (c *conn) appendTLV(dst proxyproto.TLVs, name config.ProxyTLV) proxyproto.TLVs {
 	known := c.identity
 	if known == nil {
 		known = &noIdentity
 	}
 	kind, text := proxyproto.Type(0), ""
 	switch name {
-	case "alpn":
+	case config.TLVALPN:
 		kind, text = proxyproto.ALPN, known.Negotiated
-	case "authority":
+	case config.TLVAuthority:
 		kind, text = proxyproto.Authority, known.SNI
-	case "unique_id":
+	case config.TLVUniqueID:
 		kind, text = proxyproto.UniqueID, c.uniqueID()
-	case "crc32c":
+	case config.TLVCRC32C:
 		return proxyproto.AppendTLV(dst, proxyproto.CRC32C, nil)
-	case "ssl":
+	case config.TLVSSL:
 		if _, have := dst.Get(proxyproto.TLS); known.TLS != nil && !have {
 			dst = proxyproto.AppendSSL(dst, proxySSL(known.TLS))
 		}
@@ -266,7 +267,7 @@ func (d *dial) greet(t *task.T) error {
 // negotiate speaks with the server until bytes can flow.
 func (d *dial) negotiate(t *task.T) error {
 	c, with := d.conn, d.tlsConfig()
-	asks := starttls.NewClient(with.StartTLS)
+	asks := starttls.NewClient(string(with.StartTLS))
 	if asks != nil {
 		if err := d.converse(t, asks); err != nil {
 			return err

@@ -29,7 +29,7 @@ import (
 )
 
 // telling has a backend's servers told by a PROXY header.
-func telling(version string, tlvs ...string) func(*config.Backend) {
+func telling(version config.ProxyVersion, tlvs ...config.ProxyTLV) func(*config.Backend) {
 	return func(b *config.Backend) { b.ProxyProtocol = config.SendProxy{Version: version, TLVs: tlvs} }
 }
 
@@ -54,7 +54,7 @@ func expectNext(t *testing.T, r io.Reader, want string) {
 // Servers are told the client's address. A server that speaks first is not kept waiting.
 func TestPROXYHeaderForServers(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		for _, version := range []string{"v1", "v2"} {
+		for _, version := range []config.ProxyVersion{"v1", "v2"} {
 			ln := listen(t)
 			p := startAs(t, ring, nil, telling(version), ln)
 			c := dialProxy(t, p)
@@ -239,9 +239,9 @@ func TestTLSOnEachSide(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for _, test := range []struct {
 			name           string
-			client, server bool   // TLS
-			asks, asked    string // STARTTLS of the client, and with the server
-			greets         string // of the server
+			client, server bool            // TLS
+			asks, asked    config.StartTLS // STARTTLS of the client, and with the server
+			greets         string          // of the server
 		}{
 			{name: "client", client: true},
 			{name: "server", server: true},
@@ -281,7 +281,7 @@ func TestTLSOnEachSide(t *testing.T) {
 					write(t, raw, "early ")
 				}
 				served := make(chan error, 1)
-				go func() { served <- serveTLS(ln, pair, test.server, test.asked, test.greets, test.client) }()
+				go func() { served <- serveTLS(ln, pair, test.server, string(test.asked), test.greets, test.client) }()
 				if test.asks != "" {
 					askForTLS(t, raw)
 				}

@@ -415,7 +415,7 @@ func (o *opening) handshake(t *task.T) error {
 // preamble speaks the listener's protocol until the client has asked for TLS.
 func (o *opening) preamble(t *task.T) error {
 	c := o.conn
-	d := starttls.NewServer(o.settings.StartTLS)
+	d := starttls.NewServer(string(o.settings.StartTLS))
 	for {
 		used, out, done, err := d.Step(o.early)
 		o.early = o.early[used:]
@@ -428,7 +428,7 @@ func (o *opening) preamble(t *task.T) error {
 		case err != nil:
 			return &refusal{reasonBadPreamble, err}
 		case done:
-			c.ensureIdentity().startTLS = o.settings.StartTLS
+			c.ensureIdentity().startTLS = string(o.settings.StartTLS)
 			return nil
 		}
 		if err := o.receive(t); err != nil {

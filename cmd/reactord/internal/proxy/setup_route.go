@@ -102,9 +102,9 @@ func newRoute(c *config.Route, to targets) route {
 		made.name = c.Targets()[0].Backend
 	}
 	switch c.Transport {
-	case "raw":
+	case config.RawTransport:
 		made.transports = speaksRaw
-	case "any":
+	case config.AnyTransport:
 		made.transports = speaksTLS | speaksRaw
 	}
 	return made
@@ -113,7 +113,8 @@ func newRoute(c *config.Route, to targets) route {
 func (r *router) add(c *config.Route, made route) {
 	index := len(r.routes)
 	r.routes = append(r.routes, made)
-	r.needsHello = r.needsHello || len(c.SNI)+len(c.ALPN) != 0 || c.Transport == "tls" || c.Transport == "raw"
+	r.needsHello = r.needsHello || len(c.SNI)+len(c.ALPN) != 0 ||
+		c.Transport == config.TLSTransport || c.Transport == config.RawTransport
 	r.takesRaw = r.takesRaw || made.transports&speaksRaw != 0
 	if len(c.SNI) == 0 {
 		r.any = append(r.any, index)
@@ -236,7 +237,7 @@ func (q *routeRequest) destinationAddr() netip.AddrPort {
 func (s *settings) expectsHeader() bool { return s.trusted != nil }
 
 // hasPreamble reports whether clients ask for TLS in another protocol.
-func (s *settings) hasPreamble() bool { return s.StartTLS != "none" }
+func (s *settings) hasPreamble() bool { return s.StartTLS != config.NoStartTLS }
 
 // targets are the backends of a route that have a weight.
 type targets []target

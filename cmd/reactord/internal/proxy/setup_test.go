@@ -29,7 +29,7 @@ type Listener struct {
 	Address        netip.AddrPort
 	Backend        string
 	MaxConnections int
-	OnLimit        string
+	OnLimit        config.OnLimit
 	Rate           config.Rate
 	SourceRate     config.SourceRate
 	Set            func(*plan.Listener) // further settings; nil: none

@@ -221,7 +221,7 @@ func TestUnixServerThatNeverAccepts(t *testing.T) {
 // TestPROXYHeaderOfUnixListener checks what servers on unix sockets learn of the clients of a unix socket.
 func TestPROXYHeaderOfUnixListener(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		for _, version := range []string{"v1", "v2"} {
+		for _, version := range []config.ProxyVersion{"v1", "v2"} {
 			ln, path := listenUnix(t, socketPath(t)), socketPath(t)
 			f := setupOf(Backend{Set: telling(version)}, ln)
 			f.Ring, f.Loops, f.Listeners[0].Set = ring, 1, onUnix(path)
@@ -239,7 +239,7 @@ func TestPROXYHeaderOfUnixListener(t *testing.T) {
 				got = append(got, b[:n]...)
 			}
 			h, n, err := proxyproto.Parse(got)
-			want := map[string]string{"v1": "", "v2": path}[version]
+			want := map[config.ProxyVersion]string{"v1": "", "v2": path}[version]
 			if err != nil || n != len(got)-1 || string(h.UnixDestination) != want || len(h.UnixSource) != 0 ||
 				h.Unix != (want != "") || h.Local {
 				t.Errorf("%s: %+v, %v", version, h, err)

@@ -131,7 +131,10 @@ const (
 func (s *openings) backend(b *config.Backend) {
 	b.TLS.HandshakeTimeout = s.patience
 	if s.tells != 0 {
-		b.ProxyProtocol = config.SendProxy{Version: fmt.Sprint("v", s.tells), TLVs: []string{"unique_id", "received"}}
+		b.ProxyProtocol = config.SendProxy{
+			Version: config.ProxyVersion(fmt.Sprint("v", s.tells)),
+			TLVs:    []config.ProxyTLV{config.TLVUniqueID, config.TLVReceived},
+		}
 	}
 	if s.asked {
 		b.TLS.StartTLS = "postgresql"

@@ -195,12 +195,13 @@ func (s *policySimulation) drawBackend() {
 	rng := s.rng
 	b := config.NewBackend()
 	b.Name = "b"
-	b.Balance.Policy = []string{"p2c", "p2c", "round_robin", "random", "least_connections", "maglev"}[rng.IntN(6)]
+	b.Balance.Policy = []config.Policy{"p2c", "p2c", "round_robin", "random", "least_connections", "maglev"}[rng.IntN(6)]
 	b.Balance.PanicThreshold = []int{0, 0, 0, 50}[rng.IntN(4)]
 	b.Balance.SlowStart = time.Duration(rng.IntN(2)) * 3 * time.Second
 	b.Check = config.Check{
 		Interval: time.Second, Timeout: 200 * time.Millisecond, Rise: 1 + rng.IntN(3), Fall: 1 + rng.IntN(3),
-		Send: "c", Expect: "ok", CloseOnDown: rng.IntN(2) == 0, Initial: []string{"wait", "wait", "up", "down"}[rng.IntN(4)],
+		Send: "c", Expect: "ok", CloseOnDown: rng.IntN(2) == 0,
+		Initial: []config.InitialState{"wait", "wait", "up", "down"}[rng.IntN(4)],
 	}
 	b.Ejection.Failures = rng.IntN(6)
 	b.Ejection.MaxPercent = []int{10, 50, 100}[rng.IntN(3)]

@@ -111,7 +111,7 @@ func TestTLSVersions(t *testing.T) {
 // Clients need a certificate of the authority, or may have one.
 func TestTLSClientCertificates(t *testing.T) {
 	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		for _, auth := range []string{"request", "require"} {
+		for _, auth := range []config.ClientAuth{"request", "require"} {
 			s := startTLS(t, kind, tlsMode{front: true}, tlsOptions{
 				listener: func(l *config.ServerTLS, ca *certstest.Authority) { l.ClientAuth, l.ClientCA = auth, ca.File },
 			})

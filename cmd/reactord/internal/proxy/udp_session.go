@@ -8,6 +8,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/cmd/reactord/internal/udp"
 	"github.com/reactord/reactord/internal/intrusive"
@@ -92,12 +93,12 @@ func (a *association) refuseSession(s *settings, q *routeRequest, why closeReaso
 
 // header returns the PROXY header in front of each datagram, if the backend asks for one.
 func (x *session) header() []byte {
-	if x.config.ProxyProtocol.Version != "v2" {
+	if x.config.ProxyProtocol.Version != config.ProxyV2 {
 		return nil
 	}
 	h := proxyproto.Header{Version: 2, Datagram: true, Source: x.client, Destination: x.local}
 	for _, kind := range x.config.ProxyProtocol.TLVs {
-		if kind == "crc32c" {
+		if kind == config.TLVCRC32C {
 			h.TLVs = proxyproto.AppendTLV(h.TLVs, proxyproto.CRC32C, make([]byte, 4))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // BenchmarkChange is a change of one server in 5 000: what it costs the planner's goroutine, and the control loop.
 func BenchmarkChange(b *testing.B) {
 	for _, backends := range []int{1, 1000} {
-		for _, policy := range []string{"p2c", "maglev"} {
+		for _, policy := range []config.Policy{"p2c", "maglev"} {
 			for _, part := range []string{"prepare", "commit"} {
 				b.Run(fmt.Sprintf("backends=%d/%s/%s", backends, policy, part), func(b *testing.B) {
 					err := simring.Play(func(k *simring.Kernel) func() {
@@ -37,7 +37,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
-func benchmark(b *testing.B, d *Directory, backends int, policy string, prepare bool) {
+func benchmark(b *testing.B, d *Directory, backends int, policy config.Policy, prepare bool) {
 	p := &plan.Plan{}
 	for i := range backends {
 		p.Backends = append(p.Backends, backend(fmt.Sprint(i), 5000/backends,

@@ -114,9 +114,9 @@ func (s *Server) monitor(as *checks) {
 	if s.status.Load().states[signalCheck] == Waiting {
 		cfg.Soon = s.Backend.firstCheckSpread(&as.check)
 		switch {
-		case as.check.Interval == 0 || as.check.Initial == "up":
+		case as.check.Interval == 0 || as.check.Initial == config.InitiallyUp:
 			s.report(signalCheck, Up, "")
-		case as.check.Initial == "down":
+		case as.check.Initial == config.InitiallyDown:
 			cfg.State = health.Down
 			s.report(signalCheck, Down, reasonUnchecked)
 		}
@@ -129,7 +129,7 @@ func (s *Server) monitor(as *checks) {
 const reasonUnchecked = "first check pending"
 
 // waits reports whether servers get no connections before their first check.
-func waits(c *config.Check) bool { return c.Interval > 0 && c.Initial != "up" }
+func waits(c *config.Check) bool { return c.Interval > 0 && c.Initial != config.InitiallyUp }
 
 // firstCheckSpread returns the time over which to spread the first checks of waiting servers.
 func (b *Backend) firstCheckSpread(c *config.Check) time.Duration {

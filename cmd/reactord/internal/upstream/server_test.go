@@ -139,7 +139,7 @@ func TestStats(t *testing.T) {
 	b.Load.Force()
 	all, got := r.read()
 	if len(all) != 2 || all[0].Name != "a" || all[1].Connections != 1 || all[1].MaxConnections != 50 ||
-		all[1].Servers != 2 || all[1].Up != 1 || all[1].Policy != p.Settings.Balance.Policy {
+		all[1].Servers != 2 || all[1].Up != 1 || all[1].Policy != string(p.Settings.Balance.Policy) {
 		t.Fatalf("%+v", all)
 	}
 	if g := got[0]; g.Name != "0" || g.State != Up.String() || g.Reason != "" || g.Weight != 3 || g.WeightPercent != 100 ||

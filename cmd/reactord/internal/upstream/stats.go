@@ -28,7 +28,7 @@ func (b *Backend) Stats(servers []*Server) stats.Backend {
 	settings := b.Settings()
 	out := stats.Backend{
 		Name:           b.Name,
-		Policy:         settings.Balance.Policy,
+		Policy:         string(settings.Balance.Policy),
 		Servers:        len(servers),
 		Panic:          b.Group().Panic(),
 		Panics:         b.panics.Load(),

@@ -15,7 +15,7 @@ import (
 )
 
 // initially is the state of servers before their first check.
-func initially(state string) func(*config.Backend) {
+func initially(state config.InitialState) func(*config.Backend) {
 	return func(c *config.Backend) { c.Check.Initial = state }
 }
 
@@ -93,7 +93,7 @@ func TestFirstCheckIsAwaited(t *testing.T) {
 // The other initial states.
 func TestInitialStates(t *testing.T) {
 	for _, test := range []struct {
-		initial string
+		initial config.InitialState
 		state   State
 	}{{"up", Up}, {"down", Down}, {"wait", Waiting}} {
 		r, backing := run(t, reactor.Epoll, 1), serve(t)

@@ -12,7 +12,7 @@ import (
 // readPlaces reads all addresses of a listener with their socket options.
 func readPlaces(r reading, m *listenerpb.Listener) []place {
 	socket := config.NewListener().Socket
-	socket.KeepAlive.Mode = "none"
+	socket.KeepAlive.Mode = config.NoKeepAlive
 	socket.FreeBind = m.GetFreebind().GetValue()
 	socket.FastOpen = r.at("tcp_fast_open_queue_length").atMost(m.GetTcpFastOpenQueueLength().GetValue(), math.MaxUint16)
 	socket.Backlog = r.at("tcp_backlog_size").atMost(m.GetTcpBacklogSize().GetValue(), math.MaxInt32)

@@ -32,8 +32,8 @@ type chain struct {
 type match struct {
 	port         uint16
 	destinations []netip.Prefix
-	names        []string // server names, in lower case
-	transport    string   // "tls" or "raw"
+	names        []string         // server names, in lower case
+	transport    config.Transport // TLS or raw
 	protocols    []string
 	sources      []netip.Prefix
 }
@@ -110,13 +110,13 @@ func (c *chooser) name(chains []*chain, r config.Route, more bool) bool {
 
 func (c *chooser) transport(chains []*chain, r config.Route, more bool) bool {
 	return stage(c, chains, r, more, c.protocol,
-		func(m *match) []string { return optional(m.transport) },
-		func(string) int { return 1 },
-		func(r *config.Route, all []string) { r.Transport = all[0] })
+		func(m *match) []config.Transport { return optional(m.transport) },
+		func(config.Transport) int { return 1 },
+		func(r *config.Route, all []config.Transport) { r.Transport = all[0] })
 }
 
 func (c *chooser) protocol(chains []*chain, r config.Route, more bool) bool {
-	if r.Transport == "raw" {
+	if r.Transport == config.RawTransport {
 		if len(r.SNI) != 0 {
 			return true // impossible: only TLS has names
 		}
@@ -192,22 +192,22 @@ func (c *chooser) add(ch *chain, r config.Route, more bool) {
 	out := matched{ch.route, ch}
 	out.SNI, out.ALPN, out.Transport = r.SNI, r.ALPN, r.Transport
 	out.Sources, out.Destinations, out.DestinationPorts = r.Sources, r.Destinations, r.DestinationPorts
-	if out.Transport == "auto" {
-		out.Transport = "any"
+	if out.Transport == config.AutoTransport {
+		out.Transport = config.AnyTransport
 	}
 	if ch.tls == nil {
 		c.routes = append(c.routes, out)
 		return
 	}
-	if out.Transport == "raw" {
+	if out.Transport == config.RawTransport {
 		c.reset(ch, r)
 		return
 	}
-	raw := out.Transport == "any" && len(out.SNI)+len(out.ALPN) == 0
-	out.Transport = "tls"
+	raw := out.Transport == config.AnyTransport && len(out.SNI)+len(out.ALPN) == 0
+	out.Transport = config.TLSTransport
 	c.routes = append(c.routes, out)
 	if raw && more { // connections without TLS fail here
-		r.Transport = "raw"
+		r.Transport = config.RawTransport
 		c.reset(ch, r)
 	}
 }
@@ -230,8 +230,8 @@ func (c *chooser) rest(like *chain, r config.Route) {
 func (c *chooser) reset(like *chain, r config.Route) {
 	r.Name, r.Backend, r.Backends = like.route.Name, like.route.Backend, like.route.Backends
 	r.Deny = prefixes(everywhere)
-	if r.Transport == "auto" {
-		r.Transport = "any"
+	if r.Transport == config.AutoTransport {
+		r.Transport = config.AnyTransport
 	}
 	c.routes = append(c.routes, matched{Route: r})
 }

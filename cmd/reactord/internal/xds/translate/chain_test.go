@@ -72,7 +72,7 @@ func envoy(chains []*chain, c client) *chain {
 		return rank
 	})
 	narrow(func(m *match) int {
-		return one(m.transport == "", m.transport == map[bool]string{true: "tls", false: "raw"}[c.tls])
+		return one(m.transport == "", m.transport == map[bool]config.Transport{true: "tls", false: "raw"}[c.tls])
 	})
 	narrow(func(m *match) int {
 		return one(len(m.protocols) == 0, shared(m.protocols, c.offers))
@@ -97,7 +97,7 @@ func takes(r *config.Route, c client) bool {
 	fits := func(n string) bool { return c.name != "" && covers(n, c.name) }
 	named := len(r.SNI) == 0 || slices.ContainsFunc(r.SNI, fits)
 	offered := len(r.ALPN) == 0 || shared(r.ALPN, c.offers)
-	begun := r.Transport == "any" || r.Transport == map[bool]string{true: "tls", false: "raw"}[c.tls]
+	begun := r.Transport == "any" || r.Transport == map[bool]config.Transport{true: "tls", false: "raw"}[c.tls]
 	port := len(r.DestinationPorts) == 0 || slices.Contains(r.DestinationPorts, int(c.port))
 	return named && offered && begun && port && in(r.Sources, c.from) && in(r.Destinations, c.to)
 }
@@ -170,7 +170,7 @@ func randomChains(r *rand.Rand) (chains []*chain, fallback *chain) {
 			port:         one[uint16](r, 0, 0, 80),
 			destinations: few(r, netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("10.1.0.0/16")),
 			names:        few(r, "a.b.c", "*.b.c", "*.c", "d.b.c", "e"),
-			transport:    one(r, "", "", "", "tls", "raw"),
+			transport:    one[config.Transport](r, "", "", "", "tls", "raw"),
 			protocols:    one(r, nil, nil, []string{"h2", "x"}),
 			sources:      few(r, netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("192.168.1.0/24")),
 		}

@@ -216,7 +216,7 @@ func (c *Cluster) build(s *Set, u demand) (*backend, error) {
 	if err := c.fillSockets(out, all, s); err != nil {
 		return nil, err
 	}
-	if u.datagrams && (b.TLS.Enabled || b.ProxyProtocol.Version == "v1") {
+	if u.datagrams && (b.TLS.Enabled || b.ProxyProtocol.Version == config.ProxyV1) {
 		return nil, errors.New("transport_socket: TLS and PROXY version 1 are not possible for datagrams")
 	}
 	return out, nil

@@ -80,13 +80,13 @@ func (c *Cluster) names(r reading, family string, rate *durationpb.Duration, ttl
 	d := config.NewDNS()
 	switch family {
 	case "V4_ONLY":
-		d.Type = "A"
+		d.Type = config.DNSA
 	case "V6_ONLY":
-		d.Type = "AAAA"
+		d.Type = config.DNSAAAA
 	case "V4_PREFERRED":
-		d.Type = "A_or_AAAA"
+		d.Type = config.DNSAOrAAAA
 	case "AUTO":
-		d.Type = "AAAA_or_A"
+		d.Type = config.DNSAAAAOrA
 	case "ALL":
 	default:
 		r.at("dns_lookup_family").refuse("%s is unknown", family)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
@@ -14,8 +15,8 @@ import (
 
 // transport is how to connect to servers.
 type transport struct {
-	proxy string     // version of the PROXY header to send: "none", "v1" or "v2"
-	tls   *clientTLS // nil without TLS
+	proxy config.ProxyVersion // of the PROXY header that is sent
+	tls   *clientTLS          // nil without TLS
 }
 
 // sockets are the transports of a cluster.
@@ -49,7 +50,7 @@ func decodeSockets(r reading, m *clusterpb.Cluster) (s sockets) {
 // decodeTransport reads a transport socket. origin prefixes the paths of inline certificates.
 func decodeTransport(r reading, m *corepb.TransportSocket, origin string) transport {
 	if m == nil {
-		return transport{proxy: "none"}
+		return transport{proxy: config.NoProxy}
 	}
 	r = r.at("typed_config")
 	switch t := r.unpack(m.GetTypedConfig()).(type) {
@@ -59,16 +60,16 @@ func decodeTransport(r reading, m *corepb.TransportSocket, origin string) transp
 		return transport{"none", decodeClientTLS(r, t, origin)}
 	case *tlspb.ProxyProtocolUpstreamTransport:
 		inner := decodeTransport(r.at("transport_socket"), t.TransportSocket, origin)
-		r.at("transport_socket").only(inner.proxy == "none", "two PROXY headers")
-		inner.proxy = "v1"
+		r.at("transport_socket").only(inner.proxy == config.NoProxy, "two PROXY headers")
+		inner.proxy = config.ProxyV1
 		if t.Config.GetVersion() == corepb.ProxyProtocolConfig_V2 {
-			inner.proxy = "v2"
+			inner.proxy = config.ProxyV2
 		}
 		return inner
 	default:
 		r.refuse("transport socket %s is not supported", t.ProtoReflect().Descriptor().FullName())
 	}
-	return transport{proxy: "none"}
+	return transport{proxy: config.NoProxy}
 }
 
 // secrets returns the names of the secrets of all transports, except those from unsupported sources.
@@ -126,7 +127,7 @@ func (c *Cluster) fillSockets(b *backend, all *Endpoints, set *Set) error {
 		}
 	}
 	b.config.ProxyProtocol.Version = used.proxy
-	b.config.Check.Proxy = used.proxy != "none" && b.config.Check.Interval > 0
+	b.config.Check.Proxy = used.proxy != config.NoProxy && b.config.Check.Interval > 0
 	if used.tls == nil {
 		return nil
 	}

@@ -157,7 +157,7 @@ func (l *Listener) connections(r reading, m *listenerpb.Listener) {
 		r.at("filter_chain_match").only(f.GetFilterChainMatch() == nil, "the default chain has no conditions")
 	}
 	if l.config.MaxConnections = c.limit(r); l.config.MaxConnections != 0 {
-		l.config.OnLimit = "reject"
+		l.config.OnLimit = config.RejectOnLimit
 	}
 	l.config.AccessLog = l.config.AccessLog || c.logged
 }

@@ -50,9 +50,9 @@ func (c *chainReader) match(r reading, m *listenerpb.FilterChainMatch, to *match
 	switch m.GetTransportProtocol() {
 	case "":
 	case "tls":
-		to.transport = "tls"
+		to.transport = config.TLSTransport
 	case "raw_buffer":
-		to.transport = "raw"
+		to.transport = config.RawTransport
 	default:
 		r.at("transport_protocol").refuse("%q: write tls or raw_buffer", m.GetTransportProtocol())
 	}

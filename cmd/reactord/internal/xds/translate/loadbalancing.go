@@ -31,14 +31,14 @@ func balancing(r reading, m *clusterpb.Cluster, b *config.Balance) (weighted boo
 	}
 	switch m.LbPolicy {
 	case clusterpb.Cluster_ROUND_ROBIN:
-		b.Policy = "round_robin"
+		b.Policy = config.RoundRobin
 		slowStart(r.at("round_robin_lb_config.slow_start_config"), m.GetRoundRobinLbConfig().GetSlowStartConfig(), b)
 	case clusterpb.Cluster_LEAST_REQUEST:
 		c := m.GetLeastRequestLbConfig()
 		leastRequest(r.at("least_request_lb_config"), c.GetChoiceCount(), c.GetActiveRequestBias(), b)
 		slowStart(r.at("least_request_lb_config.slow_start_config"), c.GetSlowStartConfig(), b)
 	case clusterpb.Cluster_RANDOM:
-		b.Policy = "random"
+		b.Policy = config.Random
 	case clusterpb.Cluster_MAGLEV, clusterpb.Cluster_RING_HASH:
 		hashed(r.at("common_lb_config.consistent_hashing_lb_config.hash_balance_factor"), factor, b)
 	default:
@@ -110,8 +110,8 @@ func hashed(r reading, factor *wrapperspb.UInt32Value, b *config.Balance) {
 
 // leastRequest reads a choice between two random servers or, with more choices, among all.
 func leastRequest(r reading, choices *wrapperspb.UInt32Value, bias *corepb.RuntimeDouble, b *config.Balance) {
-	if b.Policy = "p2c"; choices.GetValue() > 2 {
-		b.Policy = "least_connections"
+	if b.Policy = config.P2C; choices.GetValue() > 2 {
+		b.Policy = config.LeastConnections
 	}
 	r.at("active_request_bias").only(bias == nil || bias.DefaultValue == 1,
 		"active_request_bias other than 1.0 is not supported")

@@ -16,9 +16,9 @@ var socketOptions = map[option]func(s *config.Socket, n int64) string{
 	{unix.SOL_SOCKET, unix.SO_REUSEADDR}: expected(1, "always enabled"),
 	{unix.SOL_SOCKET, unix.SO_REUSEPORT}: expected(1, "always enabled, for a socket per loop"),
 	{unix.SOL_SOCKET, unix.SO_KEEPALIVE}: func(s *config.Socket, n int64) string {
-		s.KeepAlive.Mode = "none"
+		s.KeepAlive.Mode = config.NoKeepAlive
 		if n != 0 {
-			s.KeepAlive.Mode = "own"
+			s.KeepAlive.Mode = config.OwnKeepAlive
 		}
 		return ""
 	},
@@ -96,7 +96,7 @@ func readSocketOptions(r reading, all []*corepb.SocketOption, s *config.Socket) 
 			}
 		}
 	}
-	if k := &s.KeepAlive; k.Mode != "own" { // times have no effect without keep-alive
+	if k := &s.KeepAlive; k.Mode != config.OwnKeepAlive { // times have no effect without keep-alive
 		d := config.NewListener().Socket.KeepAlive
 		k.Idle, k.Interval, k.Count = d.Idle, d.Interval, d.Count
 	}

@@ -139,8 +139,9 @@ func (t *serverTLS) settings(s *Set, who named) (c config.ServerTLS, f files, er
 	case v.ofSystem():
 		return c, f, errors.New(ofSystem)
 	case v.trusted():
-		if c.ClientAuth = "request"; t.require || len(v.sans()) > 0 { // a required name requires a certificate, as in Envoy
-			c.ClientAuth = "require"
+		c.ClientAuth = config.RequestClientAuth
+		if t.require || len(v.sans()) > 0 { // a required name requires a certificate, as in Envoy
+			c.ClientAuth = config.RequireClientAuth
 		}
 		c.ClientCA, c.ClientCRL = f.add(v.ca), f.add(v.crl)
 		if c.ClientSANs, err = narrower(v.sans(), who.sans); err != nil {

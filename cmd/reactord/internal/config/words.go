@@ -1,0 +1,155 @@
+package config
+
+// Settings with a fixed set of values have a type with a constant for each value, whose text is that of the file.
+
+// OnLimit says what happens to connections beyond the limit of a listener.
+type OnLimit string
+
+// The values of [OnLimit].
+const (
+	WaitOnLimit   OnLimit = "wait"
+	RejectOnLimit OnLimit = "reject"
+)
+
+// StartTLS is the protocol by which a side switches to TLS.
+type StartTLS string
+
+// The values of [StartTLS].
+const (
+	NoStartTLS StartTLS = "none"
+	PostgreSQL StartTLS = "postgresql"
+	SMTP       StartTLS = "smtp"
+	IMAP       StartTLS = "imap"
+	POP3       StartTLS = "pop3"
+)
+
+// KeepAliveMode selects the TCP keep-alive with clients of a listener.
+type KeepAliveMode string
+
+// The values of [KeepAliveMode].
+const (
+	KeepAliveOfBackend KeepAliveMode = "backend"
+	OwnKeepAlive       KeepAliveMode = "own"
+	NoKeepAlive        KeepAliveMode = "none"
+)
+
+// Transport is what clients of a route speak.
+type Transport string
+
+// The values of [Transport].
+const (
+	AutoTransport Transport = "auto"
+	TLSTransport  Transport = "tls"
+	RawTransport  Transport = "raw"
+	AnyTransport  Transport = "any"
+)
+
+// ClientAuth says whether clients need a certificate.
+type ClientAuth string
+
+// The values of [ClientAuth].
+const (
+	NoClientAuth      ClientAuth = "none"
+	RequestClientAuth ClientAuth = "request"
+	RequireClientAuth ClientAuth = "require"
+)
+
+// ProxyVersion is the version of the PROXY headers for servers.
+type ProxyVersion string
+
+// The values of [ProxyVersion].
+const (
+	NoProxy ProxyVersion = "none"
+	ProxyV1 ProxyVersion = "v1"
+	ProxyV2 ProxyVersion = "v2"
+)
+
+// ProxyTLV names an entry of PROXY headers for servers.
+type ProxyTLV string
+
+// The values of [ProxyTLV].
+const (
+	TLVALPN      ProxyTLV = "alpn"
+	TLVAuthority ProxyTLV = "authority"
+	TLVSSL       ProxyTLV = "ssl"
+	TLVUniqueID  ProxyTLV = "unique_id"
+	TLVCRC32C    ProxyTLV = "crc32c"
+	TLVReceived  ProxyTLV = "received"
+)
+
+// Policy selects the algorithm of load balancing.
+type Policy string
+
+// The values of [Policy].
+const (
+	P2C              Policy = "p2c"
+	RoundRobin       Policy = "round_robin"
+	Random           Policy = "random"
+	LeastConnections Policy = "least_connections"
+	SourceHash       Policy = "source_hash"
+	Maglev           Policy = "maglev"
+)
+
+// InitialState is the state of a server before its first check.
+type InitialState string
+
+// The values of [InitialState].
+const (
+	WaitForCheck  InitialState = "wait"
+	InitiallyDown InitialState = "down"
+	InitiallyUp   InitialState = "up"
+)
+
+// DNSType selects the records that are looked up.
+type DNSType string
+
+// The values of [DNSType].
+const (
+	DNSIP      DNSType = "ip"
+	DNSA       DNSType = "A"
+	DNSAAAA    DNSType = "AAAA"
+	DNSAOrAAAA DNSType = "A_or_AAAA"
+	DNSAAAAOrA DNSType = "AAAA_or_A"
+	DNSSRV     DNSType = "SRV"
+)
+
+// AddressType selects the addresses of a Service.
+type AddressType string
+
+// The values of [AddressType].
+const (
+	AnyAddress  AddressType = "ip"
+	IPv4Address AddressType = "IPv4"
+	IPv6Address AddressType = "IPv6"
+)
+
+// AccessLogFormat is the format of the lines of the access log.
+type AccessLogFormat string
+
+// The values of [AccessLogFormat].
+const (
+	JSONLines AccessLogFormat = "json"
+	TCPLog    AccessLogFormat = "tcplog"
+	TextLines AccessLogFormat = "text"
+)
+
+// Values of the settings that are one of a fixed set, in the order in which messages list them.
+var (
+	Rings             = []string{"auto", "io_uring", "epoll"}
+	LogLevels         = []string{"debug", "info", "warn", "error"}
+	LogFormats        = []string{"auto", "json", "console"}
+	Transports        = []Transport{AutoTransport, TLSTransport, RawTransport, AnyTransport}
+	KeepAliveModes    = []KeepAliveMode{KeepAliveOfBackend, OwnKeepAlive, NoKeepAlive}
+	OnLimits          = []OnLimit{WaitOnLimit, RejectOnLimit}
+	Policies          = []Policy{P2C, RoundRobin, Random, LeastConnections, SourceHash, Maglev}
+	States            = []string{"up", "drain", "maintenance"}
+	InitialStates     = []InitialState{WaitForCheck, InitiallyDown, InitiallyUp}
+	AddressTypes      = []AddressType{AnyAddress, IPv4Address, IPv6Address}
+	DNSTypes          = []DNSType{DNSIP, DNSA, DNSAAAA, DNSAOrAAAA, DNSAAAAOrA, DNSSRV}
+	StartTLSProtocols = []StartTLS{NoStartTLS, PostgreSQL, SMTP, IMAP, POP3}
+	TLSVersions       = []string{"1.0", "1.1", "1.2", "1.3"}
+	ClientAuths       = []ClientAuth{NoClientAuth, RequestClientAuth, RequireClientAuth}
+	ProxyVersions     = []ProxyVersion{NoProxy, ProxyV1, ProxyV2}
+	ProxyTLVs         = []ProxyTLV{TLVALPN, TLVAuthority, TLVSSL, TLVUniqueID, TLVCRC32C, TLVReceived}
+	AccessLogFormats  = []AccessLogFormat{JSONLines, TCPLog, TextLines}
+)
