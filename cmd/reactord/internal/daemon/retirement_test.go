@@ -21,7 +21,7 @@ func TestRetirement(t *testing.T) {
 	const drain = 60
 	for _, test := range []struct {
 		events         string
-		limit          time.Duration // upgrade.timeout in seconds
+		limit          time.Duration // upgrade.timeout
 		drains, resets int
 	}{
 		{events: "s", drains: 1, resets: 1 + drain},
@@ -34,17 +34,17 @@ func TestRetirement(t *testing.T) {
 		{events: "rss", drains: 1, resets: 3},
 		{events: "srr", drains: 1, resets: 3},
 		{events: "rsr", drains: 1, resets: 3},
-		{events: "", limit: 5, drains: 5, resets: 5 + drain},
-		{events: "--------s", limit: 5, drains: 5, resets: 9},
-		{events: "--------r", limit: 5, drains: 5, resets: 5 + drain},
-		{events: "--------rr", limit: 5, drains: 5, resets: 10},
+		{events: "", limit: 5 * time.Second, drains: 5, resets: 5 + drain},
+		{events: "--------s", limit: 5 * time.Second, drains: 5, resets: 9},
+		{events: "--------r", limit: 5 * time.Second, drains: 5, resets: 5 + drain},
+		{events: "--------rr", limit: 5 * time.Second, drains: 5, resets: 10},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			seconds := func() int { return int(time.Since(began) / time.Second) }
 			drains := 0
 			signals, requests := make(chan os.Signal), make(chan struct{})
-			p := &plan.Plan{Upgrade: config.Upgrade{Timeout: test.limit * time.Second}}
+			p := &plan.Plan{Upgrade: config.Upgrade{Timeout: test.limit}}
 			p.Drain.Timeout = drain * time.Second
 			r := retirement{
 				log: zap.NewNop(), plan: p, endOver: func(time.Duration) { drains = seconds() }, lifecycle: &lifecycle{},

@@ -12,8 +12,7 @@ import (
 func TestEveryKindHasASource(t *testing.T) {
 	var d config.Discovery
 	lists := reflect.ValueOf(&d).Elem()
-	for i := range lists.NumField() {
-		list := lists.Field(i)
+	for _, list := range lists.Fields() {
 		list.Set(reflect.MakeSlice(list.Type(), 2, 2))
 		list.Index(1).Field(0).SetString("other")
 	}

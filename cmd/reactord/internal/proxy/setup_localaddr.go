@@ -85,11 +85,11 @@ func (s *localAddr) bind(socket *reactor.Socket) error {
 var noLocalAddrs localAddrs
 
 // localAddrsTo returns the local addresses for connections to a server.
-func (l *backend) localAddrsTo(server serveraddr.Addr) *localAddrs {
+func (b *backend) localAddrsTo(server serveraddr.Addr) *localAddrs {
 	if server.IsUnix() {
 		return &noLocalAddrs
 	}
-	return &l.localAddrs[familyOf(server.IP())]
+	return &b.localAddrs[familyOf(server.IP())]
 }
 
 // openTo opens a socket of the family of a server's address.
