@@ -5,6 +5,19 @@ import "math"
 // Bounded load limits each server to a multiple of the average number of connections for its weight. Source:
 // Mirrokni, Thorup and Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2016.
 
+// pick chooses by the policy, within the load factor if that leaves a server.
+func (c *choice) pick(s *set) int32 {
+	if c.g.loadFactor > 0 {
+		c.bound = c.g.loadFactor * (c.p.mean.of(c.g, s.place) + s.inverse)
+		i := c.g.policy.pick(c, s)
+		c.bound = 0
+		if i != none {
+			return i
+		}
+	}
+	return c.g.policy.pick(c, s)
+}
+
 // limit returns how many connections a member may have.
 func (c *choice) limit(m *member) float64 { return math.Ceil(c.bound * float64(m.weight)) }
 

@@ -53,6 +53,19 @@
 // coordinated: of P processes with subsets of K of N servers, PK/N ± √(PK/N) use a server. For 100 processes with 20
 // of 100 servers that is 20 ± 4. Choose subsets large enough for that, and a policy that compares loads (p2c).
 //
+// # Adding a policy
+//
+// A policy is in two places:
+//
+//   - config/words.go has its name: a constant of [config.Policy], and its place in [config.Policies]. The comment of
+//     config.Balance.Policy says what it does.
+//   - Here it has a file with the function that picks, and a row in policies.go, which has the name, the functions and
+//     whether the client's address is hashed.
+//
+// The proxy asks [Hashes] and knows no names. A test compares the rows with config.Policies, and whether they hash with
+// the rule of config/contradictions.go about load_factor. The tests and benchmarks that cover every policy take the new
+// one from config.Policies.
+//
 // # Threads
 //
 // A Group may be used by any threads, a Picker by one at a time. Pick takes no lock and does not allocate (see its
@@ -63,9 +76,13 @@
 //	group.go        Server, Group
 //	set.go          the sets: shares, panic, members
 //	subset.go       which servers this process uses
-//	picker.go       Picker: the choice of a set, and of a policy
-//	connections.go  random, p2c and least_connections
+//	picker.go       Picker: the choice of a set
+//	policies.go     the policies: a row for each
+//	p2c.go          p2c
 //	roundrobin.go   round_robin
+//	random.go       random
+//	least.go        least_connections
+//	connections.go  connections per weight, for p2c and least_connections
 //	rendezvous.go   source_hash
 //	maglev.go       maglev
 //	bound.go        the load factor

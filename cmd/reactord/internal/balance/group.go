@@ -2,8 +2,6 @@ package balance
 
 import (
 	"cmp"
-	"math"
-	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
@@ -28,36 +26,18 @@ type Server struct {
 // Group holds the servers of a backend and what is computed from them once. It is immutable except for the loads that
 // it refers to: any number of Pickers on any threads may use it.
 type Group struct {
-	policy                 policy
+	policy                 *policy
 	members                []member // in the order of the servers passed
 	sets                   []set    // in the order of preference
 	active                 int      // the last priority with a share
 	panic                  bool
-	waiting                bool // whether a member is waiting
-	loadFactor             float64
+	waiting                bool    // whether a member is waiting
+	loadFactor             float64 // 0 unless the policy hashes
 	ipv4Prefix, ipv6Prefix int
 	byID                   []int32 // members by id, for round robin
 	total                  int64   // of the weights, for round robin
 	ejected                []int32 // members that are a last resort
 }
-
-type policy uint8
-
-const (
-	p2c policy = iota
-	roundRobin
-	random
-	leastConnections
-	sourceHash
-	maglev
-)
-
-var policies = map[config.Policy]policy{
-	config.P2C: p2c, config.RoundRobin: roundRobin, config.Random: random,
-	config.LeastConnections: leastConnections, config.SourceHash: sourceHash, config.Maglev: maglev,
-}
-
-func (p policy) hashes() bool { return p == sourceHash || p == maglev }
 
 // member is what Pick needs of a server.
 type member struct {
@@ -78,17 +58,13 @@ func NewGroup(s *config.Balance, servers []Server) *Group { return (*Group)(nil)
 // them. g may be nil, and stays as it is.
 func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 	next := &Group{
+		policy:     policyOf(s.Policy),
 		members:    make([]member, len(servers)),
-		loadFactor: float64(s.LoadFactor) / 100,
 		ipv4Prefix: cmp.Or(s.IPv4Prefix, 32),
 		ipv6Prefix: cmp.Or(s.IPv6Prefix, 128),
 	}
-	if s.Policy != "" {
-		p, ok := policies[s.Policy]
-		if !ok {
-			panic("balance: unknown policy " + string(s.Policy))
-		}
-		next.policy = p
+	if next.policy.hashes {
+		next.loadFactor = float64(s.LoadFactor) / 100
 	}
 	for i := range servers {
 		m := newMember(&servers[i])
@@ -107,22 +83,14 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 			set.base = set.live
 		}
 		next.accumulate(set)
-		if next.policy == maglev && len(set.base) > 1 && len(set.base) <= math.MaxUint16 {
-			set.table = g.tableFor(next, set.base)
-		}
 	}
 	for i := range servers {
 		if m := &next.members[i]; servers[i].Ejected && m.weight > 0 && !m.live {
 			next.ejected = append(next.ejected, int32(i))
 		}
 	}
-	if next.policy == roundRobin {
-		next.byID = make([]int32, len(servers))
-		for i := range next.byID {
-			next.byID[i] = int32(i)
-			next.total += max(next.members[i].weight, 0)
-		}
-		slices.SortFunc(next.byID, func(a, b int32) int { return cmp.Compare(next.members[a].id, next.members[b].id) })
+	if next.policy.prepare != nil {
+		next.policy.prepare(next, g)
 	}
 	return next
 }

@@ -1,6 +1,9 @@
 package balance
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // tableSize is prime, so that every step visits every entry.
 const tableSize = 65537
@@ -11,6 +14,15 @@ type lookup struct {
 	ids     []uint64
 	weights []int64
 	entries []uint16 // position in ids
+}
+
+// prepareTables gives a table to each set with a choice, unless it has more servers than a table can name.
+func (g *Group) prepareTables(before *Group) {
+	for i := range g.sets {
+		if s := &g.sets[i]; len(s.base) > 1 && len(s.base) <= math.MaxUint16 {
+			s.table = before.tableFor(g, s.base)
+		}
+	}
 }
 
 // tableFor returns the table of next for the members base, in terms of their positions in base.

@@ -17,17 +17,19 @@ var (
 
 // Request is a connection that needs a server.
 type Request struct {
-	Source netip.Addr // the client's address, for source_hash and maglev
+	Source netip.Addr // the client's address, for policies of which [Hashes] is true
 	Tried  Set
 }
 
-// Picker picks servers for one backend on one loop. The zero Picker is ready. It must not be used from two threads.
+// Picker picks servers for one backend on one loop. The zero Picker is ready. It must not be copied after the first
+// Pick, nor used from two threads.
 type Picker struct {
 	random rand.PCG
 	seeded bool
 	group  *Group // the last group
 	turns  turns
 	mean   mean
+	choice choice // the Pick under way; on the stack, it would escape through the functions of a policy
 }
 
 // Seed makes the choices reproducible. Without it, a Picker is seeded at random.
@@ -47,8 +49,12 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	if p.group != g {
 		p.adopt(g)
 	}
-	c := choice{p: p, g: g, tried: &r.Tried}
-	if g.policy.hashes() {
+	c := &p.choice
+	c.full = false
+	if c.tried.n = r.Tried.n; c.tried.n > 0 {
+		c.tried = r.Tried
+	}
+	if g.policy.hashes {
 		c.hash = g.hashSource(r.Source)
 	}
 	i := int32(none)
@@ -75,11 +81,12 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 
 // adopt prepares for a new group.
 func (p *Picker) adopt(g *Group) {
-	if g.policy == roundRobin {
-		p.adoptTurns(g)
+	if g.policy.adopt != nil {
+		g.policy.adopt(p, g)
 	}
 	p.mean = mean{}
 	p.group = g
+	p.choice = choice{p: p, g: g}
 }
 
 // none stands for the index of no server.
@@ -89,7 +96,7 @@ const none = -1
 type choice struct {
 	p       *Picker
 	g       *Group
-	tried   *Set
+	tried   Set
 	hash    uint64  // of the client, for the policies that hash
 	healthy bool    // take only healthy servers although the group is in panic
 	full    bool    // a suitable server is full
@@ -174,27 +181,12 @@ func (c *choice) take(index int) int32 {
 		return none
 	}
 	for {
-		i := c.pick(s, index)
+		i := c.pick(s)
 		if i == none || c.g.members[i].load.Take() {
 			return i
 		}
 		// Another loop took the last place. The next pick skips the server unless a place is free again.
 		c.full = true
-	}
-}
-
-func (c *choice) pick(s *set, index int) int32 {
-	switch c.g.policy {
-	case roundRobin:
-		return c.roundRobin(s)
-	case random:
-		return c.random(s)
-	case leastConnections:
-		return c.least(s)
-	case sourceHash, maglev:
-		return c.hashed(s, index)
-	default:
-		return c.twoRandom(s)
 	}
 }
 
@@ -219,7 +211,7 @@ func (p *Picker) below(n int64) int64 {
 
 // unit returns a number from [0, 1): random, or derived from the client's address if the policy hashes.
 func (c *choice) unit() float64 {
-	if c.g.policy.hashes() {
+	if c.g.policy.hashes {
 		return toUnit(mix(^c.hash))
 	}
 	return c.p.fraction()

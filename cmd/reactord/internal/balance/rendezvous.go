@@ -2,26 +2,6 @@ package balance
 
 import "math"
 
-// hashed picks by the client's address, within the load factor if that leaves a server.
-func (c *choice) hashed(s *set, index int) int32 {
-	if c.g.loadFactor > 0 {
-		c.bound = c.g.loadFactor * (c.p.mean.of(c.g, index) + s.inverse)
-		i := c.byPolicy(s)
-		c.bound = 0
-		if i != none {
-			return i
-		}
-	}
-	return c.byPolicy(s)
-}
-
-func (c *choice) byPolicy(s *set) int32 {
-	if c.g.policy == maglev {
-		return c.maglev(s)
-	}
-	return c.rendezvous(s)
-}
-
 // rendezvous takes the first usable server in the client's order. For each client, each server has a number u from
 // (0, 1]; the one with the least -ln(u)/weight is first, which happens in proportion to the weights. A server that
 // joins or leaves moves only its own clients. Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase

@@ -1,6 +1,10 @@
 package balance
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
 
 // turns is the state of smooth weighted round robin as in nginx: each connection credits every server with its
 // weight, and the server with the most credit gets the connection and pays the sum of the weights.
@@ -8,6 +12,16 @@ type turns struct {
 	last   []int32   // by set, the last member chosen, which suffices while weights are equal; -1: none
 	earned []float64 // by member of the Picker's group
 	spare  []float64
+}
+
+// prepareTurns sorts the members by id, as adoptTurns needs them.
+func (g *Group) prepareTurns(*Group) {
+	g.byID = make([]int32, len(g.members))
+	for i := range g.byID {
+		g.byID[i] = int32(i)
+		g.total += max(g.members[i].weight, 0)
+	}
+	slices.SortFunc(g.byID, func(a, b int32) int { return cmp.Compare(g.members[a].id, g.members[b].id) })
 }
 
 // roundRobin takes the server whose turn it is.
@@ -74,7 +88,7 @@ func (p *Picker) adoptTurns(g *Group) {
 	t.earned, t.spare = t.spare[:len(g.members)], was[:0]
 
 	old := p.group
-	if old == nil || old.policy != roundRobin || old.total == 0 {
+	if old == nil || old.total == 0 { // nothing is earned
 		for i := range t.earned {
 			t.earned[i] = float64(p.below(g.total + 1))
 		}

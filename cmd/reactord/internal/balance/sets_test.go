@@ -356,7 +356,7 @@ func TestRenew(t *testing.T) {
 
 // Ejected servers are picked when no other server is left, by their weights, and not when others are only full.
 func TestEjectedAreTheLastResort(t *testing.T) {
-	for policy := range policies {
+	for _, policy := range config.Policies {
 		list := weighted(1, 1, 3, 1)
 		for i, s := range []Server{{Healthy: true}, {}, {Ejected: true}, {Ejected: true}} { // the second one is down
 			list[i].Healthy, list[i].Ejected = s.Healthy, s.Ejected
