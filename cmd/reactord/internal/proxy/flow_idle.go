@@ -109,16 +109,24 @@ func (c *conn) keepAlive() {
 // server on a unix socket has none.
 func (c *conn) keepAliveOf(side int) config.KeepAlive {
 	if side == client {
-		switch k := &c.listener.shared.settings.Load().Socket.KeepAlive; k.Mode {
-		case config.OwnKeepAlive:
-			return config.KeepAlive{Idle: k.Idle, Interval: k.Interval, Count: k.Count}
-		case config.NoKeepAlive:
-			return config.KeepAlive{}
+		if k := c.listener.shared.settings.Load().keepAlive; k != nil {
+			return *k
 		}
 	} else if c.serverAddr().IsUnix() {
 		return config.KeepAlive{}
 	}
 	return c.config.KeepAlive
+}
+
+// clientKeepAlive returns the keep-alive that a listener has with clients, or nil if the backend's applies.
+func clientKeepAlive(k *config.ClientKeepAlive) *config.KeepAlive {
+	switch k.Mode {
+	case config.OwnKeepAlive:
+		return &config.KeepAlive{Idle: k.Idle, Interval: k.Interval, Count: k.Count}
+	case config.NoKeepAlive:
+		return &config.KeepAlive{}
+	}
+	return nil
 }
 
 // setTimeouts sets the timeouts of a socket that the kernel knows, when it has just been opened or accepted.

@@ -56,6 +56,7 @@ type settings struct {
 	byteLimits   *byteLimits        // if bytes are limited
 	prefixRates  [2]*limit.Prefixes // of the process and of the listener, if they have limits
 	allow, deny  *netset.Set        // nil if not written
+	keepAlive    *config.KeepAlive  // with clients; nil: as with servers
 	trusted      *netset.Set        // of whom connections begin with a PROXY header; nil if none does
 }
 
@@ -81,6 +82,7 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		byteLimits:   newByteLimits(&l.Bandwidth),
 		allow:        networks(l.Allow),
 		deny:         networks(l.Deny),
+		keepAlive:    clientKeepAlive(&l.Socket.KeepAlive),
 		trusted:      networks(l.ProxyProtocol.Trusted),
 	}
 	s.prefixRates[0] = next.prefixRates
