@@ -316,7 +316,7 @@ func TestTLSReload(t *testing.T) {
 		first, _, _ := bytes.Cut(good, []byte("-----BEGIN PRIVATE KEY-----"))
 		replace(t, cert, string(first)+string(other))
 		d.signal(syscall.SIGHUP)
-		if l := d.awaitLines(refusedReload, 1)[0]; !strings.Contains(l.str("error"), "is not that of the first certificate") {
+		if l := d.awaitLines(refusedReload, 1)[0]; !strings.Contains(l.str("error"), "does not belong to the first") {
 			t.Errorf("%v", l)
 		}
 		if got := a.served(d); got != "serial=02" {
