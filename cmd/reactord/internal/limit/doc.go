@@ -13,8 +13,8 @@
 //
 // # What it guarantees
 //
-// Limits are exact for all loops together, with two exceptions, which the tables of addresses have because their size
-// is fixed: see [Prefixes] and [Clients].
+// Limits are exact for all loops together. The tables of addresses are the exception, because their size is fixed: see
+// [Prefixes] and [Clients].
 //
 // No wake-up is lost: the proof is at [Waiters]. Each time that room is given back wakes one waiter. A waiter that does
 // not need the room passes it on to the next.

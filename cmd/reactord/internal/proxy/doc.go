@@ -18,15 +18,15 @@
 // Urgent data (MSG_OOB) is not passed on: the byte is dropped, as by HAProxy, and nothing else.
 //
 // If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
-// retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
-// blamed on a server, nor is what it may refuse because of the client: see setup_fault.go. The limits on the
-// connections of a backend and of its servers are exact, for all loops together. Connections beyond them wait in the
-// backend's queue: in order on each loop, while the loops take turns. A connection leaves the queue when its time has
-// passed, or when the client resets it. A client that has only sent EOF may still wait for an answer, so it stays.
+// retry budget allow; never to one that it has tried. A server is not blamed when this machine lacks a descriptor or a
+// local port, nor when it may have refused the client: see setup_fault.go. The limits on the connections of a backend
+// and of its servers are exact, for all loops together. Connections beyond them wait in the backend's queue: in order
+// on each loop, while the loops take turns. A connection leaves the queue when its time has passed, or when the client
+// resets it. A client that has only sent EOF may still wait for an answer, so it stays.
 //
 // At most Buffer bytes of the backend's settings are in flight in each direction: then the sender is not read from
-// until the receiver has taken some. There are two exceptions if that is 64 KiB or more. Bulk is received in pieces of
-// up to 256 KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by
+// until the receiver has taken some. With a Buffer of 64 KiB or more, bulk may exceed it: it is received in pieces of
+// up to 256 KiB, and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by
 // splice(2).
 //
 // # Setting up
@@ -35,14 +35,15 @@
 // first: its PROXY header is consumed, a STARTTLS preamble is answered, the ClientHello is read and left as it is, or
 // TLS begins. Nothing is received that this does not need, except what came with it: the early bytes. They are kept
 // until a server has taken them, behind the PROXY header for it; a server that resets, refuses or is silent until then
-// has failed, and another one gets them. A server that was given up after it was connected is reset, because EOF behind
-// early bytes would be the end of what the client says.
+// has failed, and another one gets them. A connected server that is given up is reset, because it would take EOF behind
+// the early bytes for the client's end.
 //
 // # UDP
 //
 // A UDP listener has sessions (see package udp), which are connections to the limits, the counters and the lists. They
-// have a server from the beginning: what would have to wait is dropped. A reload keeps them with their settings; the
-// sessions of a listener that is gone end with it. When another process accepts, they pass on replies until they end.
+// have a server from the beginning: a datagram that would have to wait for one is dropped. A reload keeps them with
+// their settings; the sessions of a listener that is gone end with it. When another process accepts, they pass on
+// replies until they end.
 //
 // # Plans
 //
@@ -78,8 +79,9 @@
 // # Threads
 //
 // A connection lives on the loop that accepted it, with both of its sockets. Only that loop's thread touches its conn.
-// A worker is everything that one loop has. A listener is what one loop has of it; a sharedListener is what the loops
-// share. Sockets are opened on the planner's goroutine and belong to their loop from listener.start on.
+// A worker is everything that one loop has. A listener is one loop's part of a listener of the plan; a sharedListener
+// is what the loops share. Sockets are opened on the planner's goroutine and belong to their loop from listener.start
+// on.
 //
 // # Files
 //

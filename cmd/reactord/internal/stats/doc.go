@@ -4,6 +4,7 @@
 //
 // # Adding a counter
 //
-// A counter of a server takes a field of [Server], its increment where upstream counts, and a row of the collector's
-// table of servers. The JSON of the API, ctl --json and the OpenAPI document have it by the field's tags.
+// A counter of a server takes a field of [Server], which upstream/stats.go fills; its increment where upstream counts,
+// in upstream/counters.go if it needs a variable; and a row of the collector's table of servers. The JSON of the API,
+// ctl --json and the OpenAPI document have it by the field's tags.
 package stats

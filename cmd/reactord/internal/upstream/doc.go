@@ -21,9 +21,9 @@
 // its address returns, that is a new server.
 //
 // A group is immutable. All that happens to the servers in one turn of the control loop makes one new group. Slow
-// groups are computed less often, so that they take at most a tenth of the loop's time; a server that is down stays
-// in use for up to ten times as long as computing a group takes. The groups of a plan are computed in Prepare, not on
-// a loop.
+// groups are computed less often, so that they take at most a tenth of the loop's time: a server that goes down
+// stays in use for up to ten times as long as computing a group takes. The groups of a plan are computed in Prepare,
+// not on a loop.
 //
 // A new server with checks is used once its first check has passed, unless Check.Initial says otherwise. Until then
 // it waits, and so do connections that have no other server. A connect that fails for a reason on this machine, such
