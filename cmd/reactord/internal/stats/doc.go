@@ -4,7 +4,7 @@
 //
 // # Adding a counter
 //
-// A counter of a server takes a field of [Server], which upstream/stats.go fills; its increment where upstream counts,
-// in upstream/counters.go if it needs a variable; and a row of the collector's table of servers. The JSON of the API,
-// ctl --json and the OpenAPI document have it by the field's tags.
+// A counter of a server takes a field of [ServerCounts], its increment where upstream counts, and a row of the
+// collector's table of servers. The JSON of the API, ctl --json and the OpenAPI document have it by the field's tags.
+// What is not counted but computed is a field of [Server], and a line of upstream/stats.go.
 package stats

@@ -1,29 +1,30 @@
 package stats
 
-import "time"
+import (
+	"reflect"
+	"sync/atomic"
+	"time"
+)
 
 // Server is a server of a backend.
 type Server struct {
-	Backend          string       `json:"backend"`
-	Name             string       `json:"name"`
-	Address          string       `json:"address"`
-	State            string       `json:"state" enum:"up,ejected,waiting,down,drain,maintenance" doc:"State of the server; only up gets new connections."`
-	Reason           string       `json:"reason,omitempty" doc:"Why it is not up."`
-	Since            time.Time    `json:"since" doc:"Start of the state."`
-	AdminState       string       `json:"admin_state" enum:"up,drain,maintenance" doc:"State set by its source or an override, regardless of health."`
-	Weight           int          `json:"weight" min:"0" max:"1000" doc:"Share of connections relative to the other servers."`
-	WeightPercent    float64      `json:"weight_percent" doc:"Effective percentage of the weight: below 100 during a slow start, or as set by its agent."`
-	Priority         int          `json:"priority"`
-	Backup           bool         `json:"backup"`
-	Locality         string       `json:"locality,omitempty"`
-	Connections      int          `json:"connections" doc:"Open connections to it."`
-	MaxConnections   int          `json:"max_connections" doc:"Limit on connections; 0: no limit."`
-	Total            uint64       `json:"total" doc:"Connections to it so far."`
+	Backend        string    `json:"backend"`
+	Name           string    `json:"name"`
+	Address        string    `json:"address"`
+	State          string    `json:"state" enum:"up,ejected,waiting,down,drain,maintenance" doc:"State of the server; only up gets new connections."`
+	Reason         string    `json:"reason,omitempty" doc:"Why it is not up."`
+	Since          time.Time `json:"since" doc:"Start of the state."`
+	AdminState     string    `json:"admin_state" enum:"up,drain,maintenance" doc:"State set by its source or an override, regardless of health."`
+	Weight         int       `json:"weight" min:"0" max:"1000" doc:"Share of connections relative to the other servers."`
+	WeightPercent  float64   `json:"weight_percent" doc:"Effective percentage of the weight: below 100 during a slow start, or as set by its agent."`
+	Priority       int       `json:"priority"`
+	Backup         bool      `json:"backup"`
+	Locality       string    `json:"locality,omitempty"`
+	Connections    int       `json:"connections" doc:"Open connections to it."`
+	MaxConnections int       `json:"max_connections" doc:"Limit on connections; 0: no limit."`
+	ServerCounts[uint64]
 	Failures         uint64       `json:"failures" doc:"Failed connects so far."`
 	FailuresByReason Tally[Count] `json:"failures_by_reason,omitzero" doc:"The same, by reason."`
-	Retries          uint64       `json:"retries" doc:"Connections that failed over from it to the next server."`
-	Ejections        uint64       `json:"ejections" doc:"Number of ejections."`
-	Transitions      uint64       `json:"transitions" doc:"Number of state changes."`
 	Downtime         Seconds      `json:"downtime_seconds" doc:"Time down or ejected so far."`
 	Check            *Check       `json:"check,omitempty" doc:"The last health check, if there was one."`
 	Overridden       bool         `json:"overridden" doc:"Whether an override of this API is in force."`
@@ -32,6 +33,23 @@ type Server struct {
 	States          []string     `json:"-"` // that servers can be in
 	EffectiveWeight float64      `json:"-"` // WeightPercent of Weight
 	Checks          Tally[Count] `json:"-"` // by result
+}
+
+// ServerCounts counts events of a server: N is [atomic.Uint64] where upstream counts them, and uint64 in a reading.
+type ServerCounts[N any] struct {
+	Total       N `json:"total" doc:"Connections to it so far."`
+	Retries     N `json:"retries" doc:"Connections that failed over from it to the next server."`
+	Ejections   N `json:"ejections" doc:"Number of ejections."`
+	Transitions N `json:"transitions" doc:"Number of state changes."`
+}
+
+// ReadServerCounts reads each counter. It may be called from any goroutine.
+func ReadServerCounts(counts *ServerCounts[atomic.Uint64]) (read ServerCounts[uint64]) {
+	from, to := reflect.ValueOf(counts).Elem(), reflect.ValueOf(&read).Elem()
+	for i := range to.NumField() {
+		to.Field(i).SetUint(from.Field(i).Addr().Interface().(*atomic.Uint64).Load())
+	}
+	return read
 }
 
 // Check is a health check.

@@ -73,7 +73,7 @@ func (e *ejection) begin(failures int32) {
 		e.times = 0
 	}
 	e.times++
-	if e.trusted && s.counters.connections.Load() == e.served {
+	if e.trusted && s.counters.Total.Load() == e.served {
 		e.misled++
 	} else {
 		e.misled = 0
@@ -81,7 +81,7 @@ func (e *ejection) begin(failures int32) {
 	d := min(time.Duration(e.times)*c.Time, max(c.MaxTime, c.Time))
 	e.began, e.backAt, e.passes, e.trusted = now, now+int64(d), 0, false
 	s.Backend.directory.Loop.SetTimer(&e.back, e.backAt)
-	s.counters.ejections.Add(1)
+	s.counters.Ejections.Add(1)
 	until := ""
 	if s.isChecked() {
 		until = fmt.Sprintf(", or until %d consecutive checks pass", e.needed())
@@ -102,7 +102,7 @@ func (e *ejection) checked(passed bool, began int64) {
 		e.passes, e.misled = 0, 0 // the check agrees with the connects
 	case began > e.began:
 		if e.passes++; e.passes >= e.needed() {
-			e.trusted, e.served = true, e.server.counters.connections.Load()
+			e.trusted, e.served = true, e.server.counters.Total.Load()
 			e.end()
 		}
 	}

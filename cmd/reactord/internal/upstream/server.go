@@ -88,7 +88,7 @@ func (s *Server) State() State { return s.status.Load().state() }
 
 // Connected records a successful connect that began at began, on the loop's clock. It may be called from any thread.
 func (s *Server) Connected(began, now int64) {
-	s.counters.connections.Add(1)
+	s.counters.Total.Add(1)
 	s.Backend.time.Observe(now - began)
 	if s.counters.inARow.Load() != 0 {
 		s.counters.inARow.Store(0)
@@ -118,7 +118,7 @@ func (s *Server) Blame() {
 
 // Retried records that a connection which could not reach this server tries another one. It may be called from any
 // thread.
-func (s *Server) Retried() { s.counters.retries.Add(1) }
+func (s *Server) Retried() { s.counters.Retries.Add(1) }
 
 // join puts the server's settings of a plan in force.
 func (s *Server) join(p *plan.Server) {
@@ -182,7 +182,7 @@ func (s *Server) change(v signal, before, after *status) {
 		if to == Up && s.Backend.slowStart() != 0 && (from != Waiting || before.permille != 1000) {
 			after.permille, s.began = slowStartPermille, s.Backend.now()
 		}
-		s.counters.transitions.Add(1)
+		s.counters.Transitions.Add(1)
 		s.log(from, to, after.reason())
 	}
 	s.status.Store(after)

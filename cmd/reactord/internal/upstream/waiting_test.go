@@ -63,7 +63,7 @@ func TestFirstCheckIsAwaited(t *testing.T) {
 		if s[0].State() != Up || s[1].State() != Down {
 			t.Errorf("they are %v and %v", s[0].State(), s[1].State())
 		}
-		if n := s[1].counters.transitions.Load(); n != 1 {
+		if n := s[1].counters.Transitions.Load(); n != 1 {
 			t.Errorf("the bad one has changed its state %d times, want once", n)
 		}
 		next := waitingBackend(good, bad, late)

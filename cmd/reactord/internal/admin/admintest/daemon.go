@@ -38,11 +38,13 @@ func New(n int) *Daemon {
 	d := &Daemon{servers: []stats.Server{
 		{
 			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: since,
-			Weight: 10, WeightPercent: 100, Connections: 2, MaxConnections: 100, Total: 1234, Origin: "proxy.yaml:9:5",
+			Weight: 10, WeightPercent: 100, Connections: 2, MaxConnections: 100, Origin: "proxy.yaml:9:5",
+			ServerCounts: stats.ServerCounts[uint64]{Total: 1234},
 		},
 		{
 			Backend: "app", Name: "b", Address: "192.0.2.2:80", State: "down", AdminState: "up", Since: since,
-			Reason: "check: connection refused", Weight: 1, WeightPercent: 40, Total: 7, Failures: 3, Origin: "dns app.test",
+			Reason: "check: connection refused", Weight: 1, WeightPercent: 40, Failures: 3, Origin: "dns app.test",
+			ServerCounts: stats.ServerCounts[uint64]{Total: 7},
 		},
 	}}
 	for i := range n {
