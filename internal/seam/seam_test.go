@@ -209,6 +209,7 @@ var outside = map[string]string{
 	"EnqueueAt":  "what Sleep is made of, for schedulers",
 	"CloseWrite": "a system call that completes immediately: no operation state",
 	"TryAccept":  "a system call that completes immediately: no operation state",
+	"Whole":      "the operation state of RecvMsgMany, with larger buffers",
 }
 
 // TestEveryOperationIsInTheSuite compares the table in reactor's doc.go with the conformance suite.
