@@ -429,6 +429,30 @@ func TestKubernetesMangledEvents(t *testing.T) {
 	}
 }
 
+// corrupt sends the start of an event, and then bytes that make it invalid wherever it was cut. Without the NUL, a cut
+// in a string would leave the event incomplete, and the source would wait for the rest.
+func corrupt(w http.ResponseWriter, start []byte) error {
+	_, err := fmt.Fprintf(w, "%s}}]\x00", start)
+	w.(http.Flusher).Flush()
+	return err
+}
+
+// An event that is corrupt from any point on is reported, and the slices are listed again, without a further event.
+func TestKubernetesCorruptEvents(t *testing.T) {
+	f := newFakeAPI(t)
+	f.set("app-a", sliced(http80, "10.0.0.1"))
+	source := f.service(t)
+	source.most = time.Millisecond
+	r := start(t, source)
+	r.awaitStates("10.0.0.1:80 up")
+	for percent := range 100 {
+		f.setMangle(func(w http.ResponseWriter, line []byte) error { return corrupt(w, line[:len(line)*percent/100]) })
+		f.set("app-a", sliced(http80, fmt.Sprintf("10.0.1.%d", percent)))
+		r.awaitError("not an event")
+		r.awaitStates(fmt.Sprintf("10.0.1.%d:80 up", percent))
+	}
+}
+
 // The bound is that of an event, and not of a watch.
 func TestKubernetesLargeEvents(t *testing.T) {
 	f := newFakeAPI(t)
@@ -539,18 +563,18 @@ func (m *model) fail() {
 	case 2:
 		f.bookmark()
 	case 3:
-		cut, way := m.IntN(100), m.IntN(3)
+		percent, way := m.IntN(100), m.IntN(3)
 		f.setMangle(func(w http.ResponseWriter, line []byte) error {
-			_, _ = w.Write(line[:len(line)*cut/100])
-			w.(http.Flusher).Flush()
-			switch way {
-			case 0:
-				panic(http.ErrAbortHandler)
-			case 1:
-				return errors.New("the end")
+			start := line[:len(line)*percent/100]
+			if way == 2 {
+				return corrupt(w, start)
 			}
-			_, err := io.WriteString(w, "}}]")
-			return err
+			_, _ = w.Write(start)
+			w.(http.Flusher).Flush()
+			if way == 0 {
+				panic(http.ErrAbortHandler)
+			}
+			return errors.New("the end")
 		})
 	case 4:
 		code := []int{410, 500, 401, 429, 200}[m.IntN(5)]
