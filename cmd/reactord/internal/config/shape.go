@@ -123,10 +123,13 @@ func isSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
+// asWords spells names of mixed case as snake takes them: one capital letter a word.
+var asWords = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6", "TLVs", "Tlvs", "SANs", "Sans")
+
 // snake returns the key of a field: max_connections for MaxConnections, tls_server_name for TLSServerName,
 // ipv4_prefix for IPv4Prefix.
 func snake(name string) string {
-	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6", "TLVs", "Tlvs", "SANs", "Sans").Replace(name)
+	name = asWords.Replace(name)
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {
