@@ -38,6 +38,7 @@
 //	overlap.go       listeners that overlap
 //	own.go           servers that are the process itself
 //	selfproxy.go     listeners whose connections come back to them
+//	datagrams.go     servers on unix sockets behind UDP listeners
 //	diff.go          what changes from one plan to the next
 //	lines.go         the same for people
 //	target.go        what carries plans out

@@ -53,6 +53,7 @@ func MergeFrom(before *Plan, parts *Parts, unchanged func(backend string) bool) 
 	}
 	m.ownServers()
 	m.selfProxying()
+	m.datagramServers()
 	if err := m.joined(); err != nil {
 		return nil, err
 	}
