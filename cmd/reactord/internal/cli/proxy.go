@@ -13,7 +13,7 @@ import (
 // proxyCommand is a configuration with one listener and one backend, as flags.
 type proxyCommand struct {
 	Listen config.Address   `required:"" placeholder:"tcp://HOST:PORT" help:"Address to listen on: tcp://HOST:PORT (port 0: any free port), udp://HOST:PORT, unix:///PATH, unix://@NAME, or fd://NAME of a socket that systemd has opened."`
-	To     []config.Address `required:"" placeholder:"tcp://HOST:PORT" help:"Server to proxy to, as tcp://HOST:PORT, also behind a listener of UDP or a unix socket. Repeat it for more servers: of two at random, the one with fewer connections; the next one if it cannot be reached."`
+	To     []config.Address `required:"" placeholder:"tcp://HOST:PORT" help:"Server to proxy to: tcp://HOST:PORT, also behind a listener of UDP or a unix socket, or unix:///PATH. Repeat it for more servers: of two at random, the one with fewer connections; the next one if it cannot be reached."`
 
 	MaxConnections   int           `placeholder:"N" help:"Maximum number of open connections; further ones wait in the kernel's queue. 0: as many as the limit on open files allows."`
 	ConnectTimeout   time.Duration `default:"${connect_timeout}" help:"How long connecting to a server may take before the next one is tried (${default})."`
