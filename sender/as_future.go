@@ -34,7 +34,7 @@ type futureState[T, O any] struct {
 	child O
 }
 
-// Done is closed when there is a result.
+// Done returns a channel that is closed when there is a result.
 func (f *Future[T]) Done() <-chan struct{} { return f.done }
 
 // Get waits for the result and returns the value, the error, or [ErrStopped] if the work was stopped. If ctx is done

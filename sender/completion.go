@@ -26,11 +26,11 @@ type Completion[T any] struct {
 	Err     error // of OnError
 }
 
-// CompletionValue is the completion SetValue(v).
+// CompletionValue returns the completion SetValue(v).
 func CompletionValue[T any](v T) Completion[T] { return Completion[T]{Channel: OnValue, Value: v} }
 
-// CompletionError is the completion SetError(err). It panics if err is nil, because a nil error looks like success to
-// the code that receives it.
+// CompletionError returns the completion SetError(err). It panics if err is nil, because a nil error looks like success
+// to the code that receives it.
 func CompletionError[T any](err error) Completion[T] {
 	if err == nil {
 		panic("sender: an operation called SetError(nil): an error must say what failed; use SetValue for success")
@@ -38,7 +38,7 @@ func CompletionError[T any](err error) Completion[T] {
 	return Completion[T]{Channel: OnError, Err: err}
 }
 
-// CompletionStopped is the completion SetStopped().
+// CompletionStopped returns the completion SetStopped().
 func CompletionStopped[T any]() Completion[T] { return Completion[T]{Channel: OnStopped} }
 
 // Deliver calls the method of r that x stands for. Completion is passed by value: the operation state that stored it
@@ -71,7 +71,7 @@ func (x Completion[T]) Get() (T, error) {
 	}
 }
 
-// String is "value 1", "error EOF", "stopped" or "none", for example.
+// String returns "value 1", "error EOF", "stopped" or "none", for example.
 func (x Completion[T]) String() string {
 	switch x.Channel {
 	case OnValue:

@@ -15,7 +15,7 @@ const (
 	Inline                             // inside Start
 )
 
-// String is "anywhere", "affine" or "inline".
+// String returns "anywhere", "affine" or "inline".
 func (c CompletionBehavior) String() string {
 	switch c {
 	case Inline:
@@ -46,7 +46,7 @@ func CompletionBehaviorOf[S any](s *S) CompletionBehavior {
 	return Anywhere
 }
 
-// schedulerBehavior is how Schedule(sch) completes.
+// schedulerBehavior returns how Schedule(sch) completes.
 func schedulerBehavior(sch Scheduler) CompletionBehavior {
 	if c, ok := sch.(CompletionDescriber); ok {
 		return c.CompletionBehavior()
@@ -54,7 +54,7 @@ func schedulerBehavior(sch Scheduler) CompletionBehavior {
 	return Anywhere
 }
 
-// completionBehaviorOfType is what holds for every sender of type S: the answer of its zero value.
+// completionBehaviorOfType asks the zero value of S, whose answer holds for every sender of the type.
 func completionBehaviorOfType[S any]() CompletionBehavior {
 	var s S
 	if unsafe.Sizeof(s) <= unsafe.Sizeof(zeros) {

@@ -146,7 +146,7 @@ type envContext struct {
 	env Env
 }
 
-// Value is the environment's answer.
+// Value asks the environment.
 func (c envContext) Value(key any) any { return c.env.Value(key) }
 
 // canceller cancels a context when stop is requested.

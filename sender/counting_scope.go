@@ -102,7 +102,8 @@ func (s *CountingScope) associate() bool {
 	return true
 }
 
-// disassociate is called when a unit of work has completed. The caller must not touch the scope after it.
+// disassociate counts a unit of work as completed; the last one completes the joins. The caller must not touch the
+// scope after it.
 func (s *CountingScope) disassociate() {
 	step()
 	s.mu.Lock()
@@ -278,7 +279,7 @@ func (op *JoinOp) OnStop() {
 	}
 }
 
-// complete is called when the last work has completed, or stop was requested.
+// complete delivers on the receiver's scheduler, after the last work has completed or stop was requested.
 func (op *JoinOp) complete() {
 	op.next = nil
 	op.onStop.Deregister()

@@ -13,5 +13,5 @@ func (Discard[T]) SetError(error) {}
 // SetStopped does nothing.
 func (Discard[T]) SetStopped() {}
 
-// Env is empty.
+// Env returns the empty environment.
 func (Discard[T]) Env() Env { return EmptyEnv{} }

@@ -90,8 +90,8 @@
 //   - Connect has no effect that is visible from outside. Nothing completes before Start.
 //   - Start cannot fail. Exactly one completion per Start is called on the receiver: SetValue, SetError or SetStopped.
 //     It may be called inside Start, and on any thread. Each sender documents which.
-//   - When the completion is called the operation is idle: nothing of it touches the operation state or the receiver
-//     any more. The receiver may overwrite the state, or connect and start it again, from inside the call.
+//   - When the completion is called the operation is idle: nothing of it touches the operation state or the
+//     receiver. The receiver may overwrite the state, or connect and start it again, from inside the call.
 //   - From Connect until the completion the operation state stays where it is and is not copied.
 //   - The operations of this package may be started again without another Connect, if those of their children may.
 //   - Cancellation is cooperative; a late result is still delivered. Stopped is not an error, and has its own channel.
@@ -139,7 +139,7 @@
 // [StateOf] makes an operation state without writing its type.
 //
 // A struct often needs several receivers, one for each operation that it runs. A type has only one method SetValue, so
-// each receiver is a named type of its own with the same underlying struct. A pointer to the struct is converted to a
+// each receiver is a separate named type with the same underlying struct. A pointer to the struct is converted to a
 // pointer to that type:
 //
 //	type conn struct{ recv RecvOp; send SendOp }

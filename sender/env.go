@@ -18,11 +18,11 @@ type Env interface {
 // EmptyEnv is an environment that answers no query: it never stops and has no scheduler.
 type EmptyEnv struct{}
 
-// StopToken is the token that never stops.
+// StopToken returns the token that never stops.
 func (EmptyEnv) StopToken() stop.Token { return stop.Token{} }
 
-// Scheduler is nil.
+// Scheduler returns nil.
 func (EmptyEnv) Scheduler() Scheduler { return nil }
 
-// Value is nil.
+// Value returns nil.
 func (EmptyEnv) Value(any) any { return nil }

@@ -9,9 +9,9 @@ import (
 // FirstSuccess returns a sender that starts a and b, and completes with the first value. It differs from [WhenAny] in
 // that an error does not decide.
 //
-// Completion: where the last child completes. When a child has a value, the other is requested to stop and waited
-// for, and what it completes with is dropped. If no child has a value, the errors are delivered, joined in the order
-// in which they came; if there is none, it completes stopped.
+// Completion: where the last child completes. When a child has a value, the other is requested to stop and waited for,
+// and what it completes with is dropped. If no child has a value, the errors are delivered, joined in the order in
+// which they came; without any, it completes stopped.
 //
 // Cancellation: a stop request is forwarded to both. If stop was requested before Start, neither is started and it
 // completes stopped.
@@ -57,8 +57,8 @@ func (s *FirstSuccessSender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionB
 // Start implements [Operation].
 func (op *FirstSuccessOp[T, O1, O2]) Start() { op.race.start(op.starts[:]) }
 
-// FirstSuccessSlice is [FirstSuccess] of any number of senders of one type. If there are none it completes stopped.
-// Only Connect reads the slice.
+// FirstSuccessSlice does what [FirstSuccess] does with any number of senders of one type. With no senders it completes
+// stopped. Only Connect reads the slice.
 //
 // Allocation: Connect allocates the operation states of the children, unless the operation state has had as many
 // before; errors are kept.

@@ -42,8 +42,9 @@ type JoinHandler interface {
 	OnJoined()
 }
 
-// Begin is called by the operation's Start, before it starts n children; env is the environment of its receiver. If
-// stop has already been requested, Begin calls h.OnJoined and returns false: no child may be started.
+// Begin prepares the group for n children. The operation's Start calls it before it starts them; env is the environment
+// of its receiver. If stop has already been requested, Begin calls h.OnJoined and returns false: no child may be
+// started.
 func (g *Group) Begin(h JoinHandler, env Env, n int) bool {
 	if g.pending.Load() != 0 {
 		panic("sender: Start of an operation that is in flight: wait for its completion, or use another operation state")
@@ -65,7 +66,7 @@ func (g *Group) Begin(h JoinHandler, env Env, n int) bool {
 // the caller's own Arrive: a child that calls it counts as pending until RequestStop has returned.
 func (g *Group) RequestStop() bool { return g.children.RequestStop() }
 
-// requestStopThen is RequestStop and then f. It calls f also if a stop handler ends this frame by runtime.Goexit.
+// requestStopThen calls RequestStop and then f, also if a stop handler ends this frame by runtime.Goexit.
 func (g *Group) requestStopThen(f func()) {
 	returned := false
 	defer aftergoexit.Run(&returned, f)
@@ -74,7 +75,7 @@ func (g *Group) requestStopThen(f func()) {
 	f()
 }
 
-// Arrive says that a child has completed. The caller must not touch the operation after it.
+// Arrive counts a child as completed; the last one calls OnJoined. The caller must not touch the operation after it.
 func (g *Group) Arrive() {
 	if n := g.pending.Add(-1); n != 0 {
 		if n < 0 {
@@ -107,7 +108,7 @@ func (g *Group) OnStop() {
 	g.forwarded()
 }
 
-// forwarded is called when OnStop has forwarded the request.
+// forwarded ends the forwarding in OnStop, and calls OnJoined if the last child arrived inside it.
 func (g *Group) forwarded() {
 	joined := g.forward == joinedInside
 	g.forward = notForwarding
@@ -125,7 +126,7 @@ func (g *Group) Scheduler() Scheduler { return g.env.Scheduler() }
 // Value implements [Env]: the parent's answer.
 func (g *Group) Value(key any) any { return g.env.Value(key) }
 
-// childFailure is the completion of a child that called SetError(err). It is stopped, if err is how a Go function
+// childFailure returns the completion of a child that called SetError(err): stopped, if err is how a Go function
 // reports that the group's stop request cancelled it.
 func childFailure[T any](g *Group, err error) Completion[T] {
 	if causedByStop(g.StopToken(), err) {

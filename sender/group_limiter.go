@@ -37,7 +37,7 @@ func (l *Limiter) Start(g *Group, h SkipHandler, starts []Operation, limit int) 
 	l.startThenArrive(limit)
 }
 
-// Arrive says that a child has completed: it starts the next one, and calls [Group.Arrive].
+// Arrive starts the next child after one has completed, and calls [Group.Arrive].
 func (l *Limiter) Arrive() { l.startThenArrive(1) }
 
 // startThenArrive makes room for n more children. It calls Group.Arrive also if a user's function ends this frame by

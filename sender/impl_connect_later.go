@@ -33,7 +33,7 @@ type storedSlice[T, O any] interface {
 	connect(i int, op *O, r Receiver[T]) Operation
 }
 
-// storeSlice is store for a slice.
+// storeSlice does what store does, for a slice.
 func storeSlice[T, O any, S Sender[T, O]](previous storedSlice[T, O], s []S) storedSlice[T, O] {
 	x, ok := previous.(*storedSliceOf[T, O, S])
 	if !ok {

@@ -16,7 +16,7 @@ func protect(f func(), fail func(error)) (returned bool) {
 	return true
 }
 
-// failure is the error of a function that did not return; v is the recovered value.
+// failure returns the error of a function that did not return; v is the recovered value.
 func failure(v any) error {
 	if v == nil {
 		return ErrGoexit

@@ -6,7 +6,7 @@ import (
 )
 
 // stopLink forwards the stop requests of two tokens to the child of a WriteEnv. The completion is delivered when no
-// request is being forwarded any more, so that the link can be used again.
+// request is being forwarded, so that the link can be used again.
 type stopLink[T any] struct {
 	source stop.Source // the child's
 	from   [2]linkedToken[T]
@@ -28,7 +28,7 @@ func newStopLink[T any](e *writtenEnv[T]) *stopLink[T] {
 	return x
 }
 
-// begin is called before the child is started.
+// begin links the two tokens to the source, before the child is started.
 func (x *stopLink[T]) begin(first, second stop.Token) {
 	x.source.Reset()
 	x.from[0].callback.Register(first, &x.from[0])
@@ -47,7 +47,7 @@ func (f *linkedToken[T]) OnStop() {
 	f.forwarded()
 }
 
-// forwarded is called when OnStop has forwarded the request.
+// forwarded ends the forwarding in OnStop, and delivers if the child completed inside it.
 func (f *linkedToken[T]) forwarded() {
 	joined := f.forward == joinedInside
 	f.forward = notForwarding
@@ -56,8 +56,9 @@ func (f *linkedToken[T]) forwarded() {
 	}
 }
 
-// finish is called when the child has completed. Deregister waits for another thread that forwards a request. If this
-// call comes from inside the forwarding, source.RequestStop is still running below this frame, and OnStop delivers.
+// finish unlinks the tokens after the child has completed, and delivers. Deregister waits for another thread that
+// forwards a request. If this call comes from inside the forwarding, source.RequestStop is still running below this
+// frame, and OnStop delivers.
 func (x *stopLink[T]) finish(c Completion[T], part error) {
 	x.result, x.part = c, part
 	for i := range x.from {

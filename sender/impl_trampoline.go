@@ -29,11 +29,11 @@ const (
 // trampolines is the pool of idle trampolines. In the steady state it allocates nothing.
 var trampolines = sync.Pool{New: func() any { return new(trampoline) }}
 
-// beginChild is called by the frame before it starts a child.
+// beginChild marks a child as being started. The frame calls it before Start.
 func (t *trampoline) beginChild() { t.state.Store(trampolineInStart) }
 
-// nextChild is called by the frame when a child's Start has returned. It reports whether the frame is to start the
-// next child. If not, the frame must not use t again.
+// nextChild reports whether the frame is to start the next child, after a child's Start has returned. If not, the frame
+// must not use t again.
 func (t *trampoline) nextChild() bool {
 	step()
 	if t.state.CompareAndSwap(trampolineInStart, trampolineReturned) {
@@ -47,15 +47,15 @@ func (t *trampoline) nextChild() bool {
 	return false
 }
 
-// completeChild is called by the completion of a child that is not the last. It reports whether the frame that
-// started the child will start the next one. If not, the caller has to.
+// completeChild reports, in the completion of a child that is not the last, whether the frame that started the child
+// will start the next one. If not, the caller has to.
 func (t *trampoline) completeChild() bool {
 	step()
 	return t.state.CompareAndSwap(trampolineInStart, trampolineCompleted)
 }
 
-// finish is called by the completion of the last child. The last user of t, the frame or this call, puts it back into
-// the pool.
+// finish ends the use of t by the completion of the last child. The last user of t, the frame or this call, puts it
+// back into the pool.
 func (t *trampoline) finish() {
 	step()
 	if !t.state.CompareAndSwap(trampolineInStart, trampolineFinished) {
@@ -66,7 +66,7 @@ func (t *trampoline) finish() {
 // trampolined is the part of an operation state that runs its children on a trampoline.
 type trampolined struct{ trampoline *trampoline } // nil: the operation is idle
 
-// begin is called by Start.
+// begin takes a trampoline from the pool for Start.
 func (x *trampolined) begin() {
 	if x.trampoline != nil {
 		panic("sender: Start of an operation that is in flight: wait for its completion, or use another operation state")

@@ -14,13 +14,13 @@ type PanicError struct {
 	Stack []byte // the stack of the goroutine that panicked, as debug.Stack has it
 }
 
-// NewPanicError is called by a deferred function that has recovered v. Its stack is the caller's, which still has the
-// frames that panicked.
+// NewPanicError returns the error for v, which the calling deferred function has recovered. Its stack is the caller's,
+// which still has the frames that panicked.
 func NewPanicError(v any) *PanicError {
 	return &PanicError{Value: v, Stack: stack.Stack()}
 }
 
-// Error says what the function panicked with. It does not contain the stack.
+// Error returns what the function panicked with, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("sender: panic: %v", e.Value) }
 
 // Is reports whether the value of the panic is an error that matches target. It never matches ErrStopped.

@@ -35,5 +35,5 @@ type PartialError[T any] struct {
 // Error implements error.
 func (e *PartialError[T]) Error() string { return fmt.Sprintf("%v, after a part: %v", e.Err, e.Value) }
 
-// Unwrap is e.Err.
+// Unwrap returns e.Err.
 func (e *PartialError[T]) Unwrap() error { return e.Err }

@@ -22,7 +22,7 @@ func Repeat[T, O any, S Sender[T, O]](s S) RepeatSender[T, O, S] {
 	return RepeatSender[T, O, S]{s: s}
 }
 
-// RepeatUntil is [Repeat] that completes with the value of s when pred returns true for it.
+// RepeatUntil repeats s as [Repeat] does, and completes with the value of s when pred returns true for it.
 func RepeatUntil[T, O any, S Sender[T, O]](s S, pred func(T) bool) RepeatSender[T, O, S] {
 	return RepeatSender[T, O, S]{s, pred}
 }

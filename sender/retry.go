@@ -25,9 +25,9 @@ func Retry[T, O any, S Sender[T, O]](s S, again func(failed int, err error) bool
 		s, func(failed int, err error) (JustSender[struct{}], bool) { return Just(struct{}{}), again(failed, err) })
 }
 
-// RetryAfter is [Retry] with a backoff: between two attempts it waits for the sender that backOff returns, usually a
-// timer. failed counts the failed attempts from 1, so again = failed < 3 makes three attempts. If backOff returns
-// false, its sender is not used.
+// RetryAfter retries s as [Retry] does, with a backoff: between two attempts it waits for the sender that backOff
+// returns, usually a timer. failed counts the failed attempts from 1, so again = failed < 3 makes three attempts. If
+// backOff returns false, its sender is not used.
 //
 // Completion: as Retry. If the wait fails, its error is delivered; if the wait is stopped, it completes stopped. The
 // value of the wait is dropped.

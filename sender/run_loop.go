@@ -50,7 +50,7 @@ func (l *RunLoop) Run() {
 	l.run()
 }
 
-// run is Run without the checks. It continues after runtime.Goexit.
+// run runs the work until the loop has finished. It continues after runtime.Goexit.
 func (l *RunLoop) run() {
 	returned := false
 	defer aftergoexit.Run(&returned, l.run)

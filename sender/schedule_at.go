@@ -21,8 +21,8 @@ func ScheduleAt(sch TimedScheduler, deadline int64) ScheduleAtSender {
 	return ScheduleAtSender{sch: sch, at: deadline}
 }
 
-// ScheduleAfter is [ScheduleAt] of the time d after Start. Start computes the deadline, so a timer that is started
-// late, as part of a larger operation, still waits for d. If d is not positive it has passed.
+// ScheduleAfter does what [ScheduleAt] does, at the time d after Start. Start computes the deadline, so a timer that is
+// started late, as part of a larger operation, still waits for d. If d is not positive it has passed.
 //
 // Source: schedule_after of the article on sender factories, let_value(just(), schedule_at(now() + d)).
 func ScheduleAfter(sch TimedScheduler, d time.Duration) ScheduleAtSender {

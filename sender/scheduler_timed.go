@@ -31,7 +31,7 @@ type TimedScheduler interface {
 	// Run may follow a stop request that came too late.
 	//
 	// It may be called from any thread. w belongs to the resource until Run or Abandon is called. By then no callback
-	// is registered with token any more.
+	// is registered with token.
 	EnqueueAt(w *TimedWork, deadline int64, token stop.Token)
 }
 

@@ -51,24 +51,24 @@ func (w *TimedWork) Submit(d TimerDriver, deadline int64, token stop.Token) {
 }
 
 // Settle ends the timer; due reports whether the deadline has passed. The driver calls it once for each Arm that was
-// not undone by Disarm, on its thread, when it does not need w any more.
+// not undone by Disarm, on its thread, when it no longer needs w.
 func (w *TimedWork) Settle(due bool) {
 	w.onStop.Deregister()
 	w.due = due
 	w.operationCompleted()
 }
 
-// Deadline is what Submit was called with.
+// Deadline returns the deadline of Submit.
 func (w *TimedWork) Deadline() int64 { return w.deadline }
 
-// Driver is what Submit was called with.
+// Driver returns the driver of Submit.
 func (w *TimedWork) Driver() TimerDriver { return w.driver }
 
-// Timer is storage for the driver's timer queue.
+// Timer returns storage for the driver's timer queue.
 func (w *TimedWork) Timer() *timerqueue.Timer { return &w.timer }
 
-// operationCompleted is called when the submission or the cancellation has completed. The last of them completes the
-// work, and forgets the driver.
+// operationCompleted counts the submission or the cancellation as completed. The last of them completes the work, and
+// forgets the driver.
 func (w *TimedWork) operationCompleted() {
 	switch n := w.operations.Add(-1); {
 	case n > 0:
@@ -102,7 +102,7 @@ func (w *timedSubmission) Run() {
 	w.driver.Arm((*TimedWork)(w))
 }
 
-// Abandon is called when the driver refuses the work.
+// Abandon settles work that the driver refuses.
 func (w *timedSubmission) Abandon(reason error) {
 	w.reason = reason
 	(*TimedWork)(w).Settle(false)

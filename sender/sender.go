@@ -45,6 +45,6 @@ type Operation interface{ Start() }
 //	start := s.Connect(op, r)
 //	start.Start()
 //
-// To start it again, keep what Connect returns: most operation states of this package have no Start of their own.
-// Those of package reactor have.
+// To start it again, keep what Connect returns: most operation states of this package have no Start. Those of package
+// reactor have.
 func StateOf[T, O any, S Sender[T, O]](S) *O { return new(O) }

@@ -2,9 +2,9 @@ package sender
 
 import "github.com/reactord/reactord/sender/internal/aftergoexit"
 
-// SequenceSlice is [Sequence] of any number of senders of one type. The operation state has storage for one child,
-// which all of them use. The stack does not grow, however many of them complete inside Start. The slice must not
-// change until the completion.
+// SequenceSlice does what [Sequence] does with any number of senders of one type. The operation state has storage for
+// one child, which all of them use. The stack does not grow, however many of them complete inside Start. The slice must
+// not change until the completion.
 //
 // Completion: with the value of the last sender, where that completes; with the zero value, inside Start, if there
 // are none. The first error or stopped is forwarded unchanged.

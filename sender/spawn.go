@@ -24,8 +24,8 @@ func Spawn[T, O any, S Sender[T, O]](scope *CountingScope, s S) bool {
 	return true
 }
 
-// SpawnOr is [Spawn] for work that owns something before it begins, such as an accepted connection. If the work never
-// begins, notRun is called instead, once, so that it can release what the work owns:
+// SpawnOr does what [Spawn] does, for work that owns something before it begins, such as an accepted connection. If the
+// work never begins, notRun is called instead, once, so that it can release what the work owns:
 //
 //   - inside SpawnOr, if the scope is closed or was requested to stop: s is not connected then;
 //   - where s completes, if that is before its work began. A Join of the scope waits for notRun. An error of s, such as

@@ -8,8 +8,8 @@ import (
 )
 
 // SpawnFuture starts s in scope, and returns a sender of its result. That sender may be connected once at a time: it
-// panics if a second consumer starts it before there is a result. Afterwards any number may start it. If the result
-// is not needed any more, call [SpawnedSender.Abandon].
+// panics if a second consumer starts it before there is a result. Afterwards any number may start it. If the result is
+// no longer needed, call [SpawnedSender.Abandon].
 //
 // Completion: where s completes; inside Start if s has completed before. It completes stopped if the scope was
 // closed.
@@ -43,8 +43,8 @@ func SpawnFuture[T, O any, S Sender[T, O]](scope *CountingScope, s S) SpawnedSen
 // SpawnedSender is the sender that [SpawnFuture] returns. Copies of it are equal.
 type SpawnedSender[T any] struct{ spawned *spawned[T] }
 
-// Abandon says that the result is not needed: it requests the work to stop. It must not be called while the sender is
-// in flight.
+// Abandon requests the work to stop, because its result is not needed. It must not be called while the sender is in
+// flight.
 func (s SpawnedSender[T]) Abandon() { s.spawned.OnStop() }
 
 // SpawnedOp is the operation state of [SpawnedSender].
@@ -119,7 +119,7 @@ func (s *spawned[T]) wait(op *SpawnedOp[T]) bool {
 	return s.phase.CompareAndSwap(spawnedTaken, spawnedWaiting)
 }
 
-// complete is called when the work has completed.
+// complete stores the result of the work, delivers it to a waiting consumer, and leaves the scope.
 func (s *spawned[T]) complete(x Completion[T]) {
 	scope := s.scope
 	s.onStop.Deregister()

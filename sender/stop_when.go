@@ -60,7 +60,7 @@ type stopWhenState[T any] struct {
 	cause  error         // not nil: the error that replaces stopped
 }
 
-// begin is Group.Begin.
+// begin calls Group.Begin for the two children.
 func (x *stopWhenState[T]) begin() bool {
 	x.result.Channel, x.part, x.cause = OnStopped, nil, nil
 	return x.group.Begin(x, x.r.Env(), 2)

@@ -39,8 +39,8 @@ func (s *ThenSender[A, B, O, S]) CompletionBehavior() CompletionBehavior {
 type thenReceiver[A, B, O any] ThenOp[A, B, O]
 
 func (op *thenReceiver[A, B, O]) SetValue(v A) {
-	// This is protect, written out because that costs a third of a stage. Once f has returned
-	// the deferred function lets everything pass, and op is not looked at any more.
+	// This is protect, written out because that costs a third of a stage. Once f has returned the deferred function
+	// lets everything pass, and op is no longer looked at.
 	returned := false
 	defer func() {
 		if !returned {

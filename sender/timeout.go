@@ -76,7 +76,7 @@ func (x *timerReceiver[T]) expire(cause error) {
 	}
 }
 
-// expired is called when the timer has stopped the source.
+// expired records the cause after the timer has stopped the source, and arrives.
 func (x *timerReceiver[T]) expired(cause error) {
 	x.cause = cause // OnJoined reads it
 	x.group.Arrive()

@@ -11,9 +11,8 @@ type All2[A, B any] struct {
 // WhenAll returns a sender that starts a and b, and completes with both values. For more senders of different types
 // nest it, for senders of one type use [WhenAllSlice].
 //
-// Completion: where the last child completes. If a child fails or is stopped, the other is requested to stop and
-// waited for, and what it completes with is dropped. The first error is delivered; if there is none, it completes
-// stopped.
+// Completion: where the last child completes. If a child fails or is stopped, the other is requested to stop and waited
+// for, and what it completes with is dropped. The first error is delivered; without one, it completes stopped.
 //
 // Cancellation: a stop request is forwarded to both. If they complete with values in spite of it, these are
 // delivered. If stop was requested before Start, neither is started and it completes stopped.
@@ -98,7 +97,7 @@ const (
 	joinFailed                // a child has failed
 )
 
-// begin is Group.Begin.
+// begin calls Group.Begin for n children.
 func (j *join) begin(h JoinHandler, env Env, n int) bool {
 	j.state.Store(joinStopped)
 	if !j.group.Begin(h, env, n) {
@@ -108,8 +107,9 @@ func (j *join) begin(h JoinHandler, env Env, n int) bool {
 	return true
 }
 
-// childFailed is called with a child's error. arrive is how the child arrives. The child counts as pending until the
-// others have been requested to stop: so the operation cannot complete, and be reused, inside RequestStop.
+// childFailed records a child's error and requests the others to stop. arrive is how the child arrives. The child
+// counts as pending until the others have been requested to stop: so the operation cannot complete, and be reused,
+// inside RequestStop.
 func (j *join) childFailed(err error, arrive func()) {
 	if causedByStop(j.group.StopToken(), err) {
 		j.childStopped(arrive)
@@ -123,7 +123,7 @@ func (j *join) childFailed(err error, arrive func()) {
 	arrive()
 }
 
-// childStopped is childFailed for a child that was stopped.
+// childStopped does what childFailed does, for a child that was stopped.
 func (j *join) childStopped(arrive func()) {
 	if j.state.CompareAndSwap(joinValues, joinStopped) {
 		j.group.requestStopThen(arrive)

@@ -1,8 +1,8 @@
 package sender
 
-// WhenAllSlice is [WhenAll] of any number of senders of one type, of which at most limit are in flight; 0 or less:
-// all of them. They are started in order. When one completes, the next is started on that thread. The stack does not
-// grow, however many of them complete inside Start. Only Connect reads the slice.
+// WhenAllSlice does what [WhenAll] does with any number of senders of one type, of which at most limit are in flight; 0
+// or less: all of them. They are started in order. When one completes, the next is started on that thread. The stack
+// does not grow, however many of them complete inside Start. Only Connect reads the slice.
 //
 // Completion: with the values in the order of the senders; with none, inside Start, if there are no senders.
 //

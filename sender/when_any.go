@@ -62,15 +62,16 @@ type race[T any] struct {
 	result  Completion[T] // written by the child that decided
 }
 
-// begin is Group.Begin.
+// begin calls Group.Begin for n children.
 func (x *race[T]) begin(n int) bool {
 	x.decided.Store(false)
 	x.result.Channel = OnStopped // if no child decides
 	return x.group.Begin(x, x.r.Env(), n)
 }
 
-// decide is called with a child's value or error. The first child that decides counts as pending until the others
-// have been requested to stop: so the operation cannot complete, and be reused, inside RequestStop.
+// decide takes a child's value or error as the result, unless another child was first. The child that decides counts as
+// pending until the others have been requested to stop: so the operation cannot complete, and be reused, inside
+// RequestStop.
 func (x *race[T]) decide(c Completion[T]) {
 	if x.decided.CompareAndSwap(false, true) {
 		x.result = c

@@ -1,7 +1,7 @@
 package sender
 
-// WhenAnySlice is [WhenAny] of any number of senders of one type. If there are none it completes stopped. Only
-// Connect reads the slice.
+// WhenAnySlice does what [WhenAny] does with any number of senders of one type. With no senders it completes stopped.
+// Only Connect reads the slice.
 //
 // Allocation: Connect allocates the operation states of the children, unless the operation state has had as many
 // before.

@@ -13,7 +13,7 @@ import "github.com/reactord/reactord/sender/stop"
 // Allocation: once for an operation state, if both of these tokens can stop.
 //
 // Source: P3284R4 (write_env). There a stop token of env replaces the receiver's, so that a timeout around it, or the
-// scope that it runs in, could not stop it any more.
+// scope that it runs in, could no longer stop it.
 func WriteEnv[T, O any, S Sender[T, O]](s S, env Env) WriteEnvSender[T, O, S] {
 	return WriteEnvSender[T, O, S]{s, env}
 }
@@ -129,7 +129,7 @@ type StopEnv struct {
 	Token stop.Token
 }
 
-// StopToken is e.Token.
+// StopToken returns e.Token.
 func (e StopEnv) StopToken() stop.Token { return e.Token }
 
 // SchedulerEnv is an environment that has only a scheduler. See [WriteEnv].
@@ -138,7 +138,7 @@ type SchedulerEnv struct {
 	Sch Scheduler
 }
 
-// Scheduler is e.Sch.
+// Scheduler returns e.Sch.
 func (e SchedulerEnv) Scheduler() Scheduler { return e.Sch }
 
 // ValueEnv is an environment that answers only one query. See [WriteEnv].
@@ -147,7 +147,7 @@ type ValueEnv struct {
 	Key, Val any
 }
 
-// Value is e.Val if key is e.Key.
+// Value returns e.Val if key is e.Key.
 func (e ValueEnv) Value(key any) any {
 	if key == e.Key {
 		return e.Val

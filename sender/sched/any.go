@@ -22,7 +22,7 @@ func AnyOf(s sender.Scheduler) Any {
 	}
 }
 
-// Unwrap is the scheduler that a stands for.
+// Unwrap returns the scheduler that a stands for.
 func (a Any) Unwrap() sender.Scheduler {
 	if a.s == nil {
 		return Inline{}
@@ -33,7 +33,7 @@ func (a Any) Unwrap() sender.Scheduler {
 // Equal reports whether a stands for the same resource as s. Two Any can be compared by == too.
 func (a Any) Equal(s sender.Scheduler) bool { return a == AnyOf(s) }
 
-// Timed is the scheduler as a timed one; ok is false if it is not timed.
+// Timed returns the scheduler as a timed one; ok is false if it is not timed.
 func (a Any) Timed() (s sender.TimedScheduler, ok bool) {
 	s, ok = a.s.(sender.TimedScheduler)
 	return s, ok

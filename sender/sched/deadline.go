@@ -119,8 +119,8 @@ var deadlineEntries = sync.Pool{New: func() any {
 	return e
 }}
 
-// take returns the client to the first caller, which is to complete it, and nil to all others. When it has returned,
-// no stop request is running any more.
+// take returns the client to the first caller, which is to complete it, and nil to all others. When it has returned, no
+// stop request is running.
 func (e *deadlineEntry) take() deadlineClient {
 	if !e.completed.CompareAndSwap(false, true) {
 		return nil
@@ -131,7 +131,7 @@ func (e *deadlineEntry) take() deadlineClient {
 	return c
 }
 
-// release is called when a resource does not hold the entry any more.
+// release ends a resource's hold on the entry; the last one puts it back into the pool.
 func (e *deadlineEntry) release() {
 	if e.holders.Add(-1) == 0 {
 		deadlineEntries.Put(e)
@@ -185,7 +185,7 @@ func (t *deadlineEntryTimer) Run() {
 	}
 }
 
-// Abandon is called if the client was stopped, if it has completed, or if the timer was refused. In the last case
+// Abandon completes the client if it was stopped. It does nothing to one that has completed. If the timer was refused,
 // there is no deadline.
 func (t *deadlineEntryTimer) Abandon(error) {
 	e := (*deadlineEntry)(t)

@@ -46,13 +46,13 @@ func (a *attempt) release() (client *sender.Work, second sender.Scheduler) {
 	return client, second
 }
 
-// Run is called when First runs the work.
+// Run runs the client's work on First.
 func (a *attempt) Run() {
 	client, _ := a.release()
 	client.Runner.Run()
 }
 
-// Abandon is called when First abandons the work.
+// Abandon hands the work that First abandons to Second.
 func (a *attempt) Abandon(error) {
 	client, second := a.release()
 	second.Enqueue(client)
@@ -68,7 +68,7 @@ type TimedFallback struct{ First, Second sender.TimedScheduler }
 // Enqueue implements [sender.Scheduler].
 func (f TimedFallback) Enqueue(w *sender.Work) { Fallback{f.First, f.Second}.Enqueue(w) }
 
-// Clock is First's.
+// Clock returns the time of First.
 func (f TimedFallback) Clock() int64 { return f.First.Clock() }
 
 // EnqueueAt implements [sender.TimedScheduler].
@@ -98,14 +98,14 @@ func (a *timedAttempt) release() {
 	timedAttempts.Put(a)
 }
 
-// Run is called when First runs the work.
+// Run runs the client's work on First.
 func (a *timedAttempt) Run() {
 	client := a.client
 	a.release()
 	client.Runner.Run()
 }
 
-// Abandon is called when First abandons the work.
+// Abandon hands the work that First abandons to Second.
 func (a *timedAttempt) Abandon(error) {
 	client, f, deadline, token := a.client, a.schedulers, a.deadline, a.token
 	a.release()

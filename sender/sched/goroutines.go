@@ -22,7 +22,7 @@ func (Goroutines) Enqueue(w *sender.Work) { go run(w.Runner) }
 
 func run(r sender.Runner) { r.Run() }
 
-// Clock is the time in nanoseconds since the process began. It may be called from any thread.
+// Clock returns the time in nanoseconds since the process began. It may be called from any thread.
 func (Goroutines) Clock() int64 { return monotonic() }
 
 // EnqueueAt implements [sender.TimedScheduler]: it runs w on a new goroutine.

@@ -27,7 +27,7 @@ func (NewThread) Enqueue(w *sender.Work) {
 	}()
 }
 
-// Clock is the time in nanoseconds since the process began. It may be called from any thread.
+// Clock returns the time in nanoseconds since the process began. It may be called from any thread.
 func (NewThread) Clock() int64 { return monotonic() }
 
 // EnqueueAt implements [sender.TimedScheduler]: a new thread sleeps until the deadline, or until stop is requested.

@@ -50,8 +50,8 @@ func (d *ThreadDispatcher) Enqueue(w *sender.Work) {
 	d.mu.Unlock()
 }
 
-// Close abandons work that comes from now on, and returns when all enqueued work has run. It may be called from any
-// thread except the dispatcher's own, and repeatedly.
+// Close abandons work that comes later, and returns when all enqueued work has run. It may be called from any thread
+// except the dispatcher's own, and repeatedly.
 func (d *ThreadDispatcher) Close() {
 	d.mu.Lock()
 	d.phase = max(d.phase, closing)
@@ -69,7 +69,7 @@ type numbered interface{ runOn(id int) }
 // start starts the thread with this number.
 func (d *ThreadDispatcher) start(id int) { d.threads.Go(func() { d.run(id) }) }
 
-// run is a thread. If runtime.Goexit ends its goroutine, another thread replaces it.
+// run runs the enqueued work on a thread. If runtime.Goexit ends its goroutine, another thread replaces it.
 func (d *ThreadDispatcher) run(id int) {
 	returned := false
 	defer aftergoexit.Run(&returned, func() { d.start(id) })

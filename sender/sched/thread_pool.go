@@ -44,7 +44,7 @@ const (
 	closed        // it has ended
 )
 
-// reason is why the resource abandons work in this phase.
+// reason returns the error with which the resource abandons work in this phase.
 func (p phase) reason() error {
 	if p == closed {
 		return sender.ErrClosed
@@ -91,8 +91,8 @@ func (p *ThreadPool) Enqueue(w *sender.Work) {
 	p.mu.Unlock()
 }
 
-// Close abandons work that comes from now on, and returns when all waiting work has run. It may be called from any
-// thread except a worker, and repeatedly.
+// Close abandons work that comes later, and returns when all waiting work has run. It may be called from any thread
+// except a worker, and repeatedly.
 func (p *ThreadPool) Close() {
 	p.mu.Lock()
 	p.phase = max(p.phase, closing)
@@ -104,7 +104,7 @@ func (p *ThreadPool) Close() {
 	p.mu.Unlock()
 }
 
-// work is a worker. If runtime.Goexit ends its goroutine, another worker replaces it.
+// work runs the enqueued work as a worker. If runtime.Goexit ends its goroutine, another worker replaces it.
 func (p *ThreadPool) work() {
 	returned := false
 	defer aftergoexit.Run(&returned, func() { p.workers.Go(p.work) })

@@ -38,7 +38,7 @@ type TimedRunLoop struct {
 	alarm  *time.Timer
 }
 
-// Clock is the time in nanoseconds since the process began. It may be called from any thread.
+// Clock returns the time in nanoseconds since the process began. It may be called from any thread.
 func (l *TimedRunLoop) Clock() int64 { return monotonic() }
 
 // Enqueue implements [sender.Scheduler]. Work that comes after Run has returned is refused immediately, with
@@ -59,7 +59,7 @@ func (l *TimedRunLoop) EnqueueAt(w *sender.TimedWork, deadline int64, token stop
 	w.Submit((*timerDriver)(l), deadline, token)
 }
 
-// unlockAndWake is called with mu held, after something has been submitted to the driving thread.
+// unlockAndWake releases mu after something has been submitted, and wakes the driving thread if it sleeps.
 func (l *TimedRunLoop) unlockAndWake() {
 	wake := l.sleeping
 	l.sleeping = false

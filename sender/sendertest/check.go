@@ -32,7 +32,7 @@ var points = map[Point]string{
 	AfterStart: "after Start", InCompletion: "inside the completion", Never: "never", InNext: "inside SetNext",
 }
 
-// String is "before Start", for example.
+// String returns "before Start", for example.
 func (p Point) String() string { return points[p] }
 
 // Options say how [Check] checks a sender. The zero Options are for a sender that completes by itself and can be
@@ -155,7 +155,7 @@ func (x remains) verify() {
 	}
 }
 
-// String is "stop never, storage reused afterwards", for example.
+// String returns "stop never, storage reused afterwards", for example.
 func (r *round) String() string {
 	return fmt.Sprintf("stop %v, storage reused %s", r.point, reuses[r.reuse])
 }
@@ -295,7 +295,7 @@ func (c *checker[T, O]) scratch(r *round) {
 	}
 }
 
-// completed is called inside the first completion of a round.
+// completed judges the first completion of a round, inside it, and reuses the storage as the round does.
 func (c *checker[T, O]) completed(r *round, rec recorder[T], x Result[T]) {
 	c.judge(r, r.point, rec, x)
 	if r.source.Registered() {

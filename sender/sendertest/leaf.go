@@ -109,14 +109,14 @@ func (l *Leaf[T]) Finish() int {
 	return len(runs)
 }
 
-// Starts is how many operations have been started.
+// Starts returns how many operations have been started.
 func (l *Leaf[T]) Starts() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.starts
 }
 
-// InFlight is how many operations have been started and have not completed.
+// InFlight returns how many operations have been started and have not completed.
 func (l *Leaf[T]) InFlight() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

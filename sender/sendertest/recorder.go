@@ -33,8 +33,8 @@ func (r *Recorder[T]) Starting() {
 // Completed reports whether a completion was called.
 func (r *Recorder[T]) Completed() bool { return r.called.Load() > 0 }
 
-// Result is the completion; its Channel is None if there is none. It must not be called while another thread may
-// complete the operation.
+// Result returns the completion; its Channel is None before the completion. It must not be called while another thread
+// may complete the operation.
 func (r *Recorder[T]) Result() Result[T] { return r.result }
 
 func (r *Recorder[T]) base() *Recorder[T] { return r }

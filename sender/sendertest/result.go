@@ -16,12 +16,12 @@ const (
 	OnStopped = sender.OnStopped
 )
 
-// Value is the completion SetValue(v).
+// Value returns the completion SetValue(v).
 func Value[T any](v T) Result[T] { return sender.CompletionValue(v) }
 
-// Error is the completion SetError(err). Other than [sender.CompletionError] it accepts a nil error, for tests of what
-// a nil error does.
+// Error returns the completion SetError(err). Other than [sender.CompletionError] it accepts a nil error, for tests of
+// what a nil error does.
 func Error[T any](err error) Result[T] { return Result[T]{Channel: OnError, Err: err} }
 
-// Stopped is the completion SetStopped().
+// Stopped returns the completion SetStopped().
 func Stopped[T any]() Result[T] { return sender.CompletionStopped[T]() }

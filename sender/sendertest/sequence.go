@@ -30,7 +30,7 @@ func (r *SequenceRecorder[T]) Starting() {
 	r.Recorder.Starting()
 }
 
-// Items are what was delivered since Starting. It must not be called while another thread may deliver items.
+// Items returns what was delivered since Starting. It must not be called while another thread may deliver items.
 func (r *SequenceRecorder[T]) Items() []T { return r.items }
 
 func (r *SequenceRecorder[T]) seen() string {
@@ -91,7 +91,7 @@ type SequenceOptions[T any] struct {
 	Deadline, Linger time.Duration
 }
 
-// CheckSequence is [Check] for a sequence.
+// CheckSequence does what [Check] does, for a sequence.
 func CheckSequence[T, O any, S seq.Sequence[T, O]](t testing.TB, s S, o SequenceOptions[T]) {
 	t.Helper()
 	var rec *SequenceRecorder[T] // the current receiver
@@ -142,10 +142,10 @@ func (l *SequenceLeaf[T]) Connect(op *SequenceLeafOp[T], r seq.Receiver[T]) send
 	return op
 }
 
-// InFlight is how many operations have been started and have not completed.
+// InFlight returns how many operations have been started and have not completed.
 func (l *SequenceLeaf[T]) InFlight() int { return int(l.inFlight.Load()) }
 
-// Starts is how many operations have been started.
+// Starts returns how many operations have been started.
 func (l *SequenceLeaf[T]) Starts() int { return int(l.starts.Load()) }
 
 // Start implements [sender.Operation].
@@ -197,7 +197,7 @@ func (run *sequenceRun[T]) OnStop() {
 	}
 }
 
-// steps calls step until it returns false. Each step is work of its own, so that other work runs in between.
+// steps calls step until it returns false. Each step is separate work, so that other work runs in between.
 func (run *sequenceRun[T]) steps() {
 	if run.step() {
 		run.leaf.Thread.Do(run.steps)

@@ -16,7 +16,7 @@ var (
 
 func failed(err error) completion { return completion{Channel: sender.OnError, Err: err} }
 
-// completionOf is the completion for an error that a user's function has returned.
+// completionOf returns the completion for an error that a user's function has returned.
 func completionOf(err error) completion {
 	if errors.Is(err, sender.ErrStopped) {
 		return stopped

@@ -10,7 +10,7 @@ type oneSource struct {
 	enough bool       // result is decided, and the source has been requested to stop
 }
 
-// begin is sender.Group.Begin.
+// begin calls sender.Group.Begin for one child.
 func (x *oneSource) begin(h sender.JoinHandler, env sender.Env) bool {
 	x.result, x.enough = stopped, false
 	return x.group.Begin(h, env, 1)
@@ -22,10 +22,10 @@ func (x *oneSource) finish(result completion) {
 	x.group.RequestStop()
 }
 
-// fail is finish with an error.
+// fail finishes with an error.
 func (x *oneSource) fail(err error) { x.finish(failed(err)) }
 
-// sourceCompleted is called when the source has completed.
+// sourceCompleted takes the source's completion, unless the result is already known, and arrives.
 func (x *oneSource) sourceCompleted(c completion) {
 	if !x.enough {
 		x.result = c

@@ -18,7 +18,7 @@ func (q *queue[T]) push(x T) {
 	q.n++
 }
 
-// at is the i-th in the queue.
+// at returns the i-th item in the queue.
 func (q *queue[T]) at(i int) *T { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
 // pop takes the first out of the queue, which is not empty.

@@ -110,13 +110,13 @@ const (
 	deliveryQueued        // and items wait
 )
 
-// init is called by Connect first.
+// init binds m to its receiver. Connect calls it first.
 func (m *merge[T]) init(r Receiver[T]) {
 	m.r = r
 	m.credits.clear()
 }
 
-// begin is sender.Group.Begin.
+// begin calls sender.Group.Begin for n sources.
 func (m *merge[T]) begin(n int) bool {
 	m.decided.Store(false)
 	m.result = stopped // if no source is started
@@ -137,8 +137,8 @@ func (m *mergeJoin[T]) OnJoined() {
 	c.Deliver(m.r)
 }
 
-// next is called with each item, one call of a source at a time. The source by, whose call delivers, completes after
-// next has returned, so m stays valid.
+// next delivers an item, or leaves it to the thread that is delivering; one call of a source at a time. The source by,
+// whose call delivers, completes after next has returned, so m stays valid.
 func (m *merge[T]) next(by *mergeSource[T], x mergeItem[T]) {
 	if !m.delivery.CompareAndSwap(deliveryIdle, deliveryBusy) && m.enqueue(x) {
 		return
@@ -172,8 +172,8 @@ func (m *merge[T]) deliver(by *mergeSource[T], x mergeItem[T]) {
 	m.credits.end()
 }
 
-// enqueue leaves the item to the thread that is delivering. It returns false if no thread is delivering any more: then
-// the caller has to deliver it.
+// enqueue leaves the item to the thread that is delivering. It returns false if no thread is delivering: then the
+// caller has to deliver it.
 func (m *merge[T]) enqueue(x mergeItem[T]) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -197,8 +197,8 @@ func (m *merge[T]) dequeue() mergeItem[T] {
 	return x
 }
 
-// stopOthers is called when a source has failed or been stopped, before it arrives. The first such source decides the
-// result.
+// stopOthers stops the other sources after one has failed or been stopped, before it arrives. The first such source
+// decides the result.
 func (m *merge[T]) stopOthers(c completion) {
 	if m.decided.CompareAndSwap(false, true) {
 		m.result = c
@@ -206,10 +206,10 @@ func (m *merge[T]) stopOthers(c completion) {
 	}
 }
 
-// arrive is called when a source has completed.
+// arrive counts a source as completed.
 func (m *merge[T]) arrive() { m.group.Arrive() }
 
-// granter is m, if any of its sources has credit.
+// granter returns m, if any of its sources has credit.
 func (m *merge[T]) granter() Granter {
 	if m.credits.some {
 		return m
@@ -251,7 +251,7 @@ func (s *mergeSource[T]) connected(start sender.Operation) sender.Operation {
 	return start
 }
 
-// stopOthers is called when the source has failed or been stopped.
+// stopOthers stops the other sources, and closes the credit of this one, which has failed or been stopped.
 func (s *mergeSource[T]) stopOthers(c completion) {
 	returned := false
 	defer aftergoexit.Run(&returned, s.credit.close)

@@ -48,7 +48,7 @@ func (c *mergeCredits) add(s *sourceCredit) {
 	s.next, c.sources = c.sources, s
 }
 
-// reset is called by Start.
+// reset clears the posts and the due grants for a Start.
 func (c *mergeCredits) reset() {
 	for s := c.sources; s != nil; s = s.next {
 		s.state.Store(postIdle)
@@ -71,7 +71,7 @@ func (c *mergeCredits) unlock() {
 	}
 }
 
-// begin is called before SetNext.
+// begin records whose item is delivered, and its credits, before SetNext.
 func (c *mergeCredits) begin(by, from *sourceCredit, credits int) {
 	c.lock()
 	c.current, c.ungranted, c.from, c.by = credits, credits, from, by
@@ -81,7 +81,7 @@ func (c *mergeCredits) begin(by, from *sourceCredit, credits int) {
 	c.unlock()
 }
 
-// end is called after SetNext.
+// end queues the credits that SetNext has not granted.
 func (c *mergeCredits) end() {
 	c.lock()
 	if c.ungranted > 0 {
@@ -137,7 +137,7 @@ type sourceCredit struct {
 	post  sender.Work
 }
 
-// arriver is called when a source has completed, and will not be granted to any more.
+// arriver is called when a source has completed, and gets no further grants.
 type arriver interface{ arrive() }
 
 // The states of a sourceCredit's post:
@@ -166,7 +166,7 @@ func (s *sourceCredit) grant(n int, here bool) {
 	}
 }
 
-// close is called when the source has completed. The merge waits for a post that is queued.
+// close lets a completed source arrive. The merge waits for a post that is queued.
 func (s *sourceCredit) close() {
 	if s.state.Swap(postClosed) != postQueued {
 		s.owner.arrive()

@@ -2,9 +2,9 @@ package seq
 
 import "github.com/reactord/reactord/sender"
 
-// MergeSlice is [Merge] of any number of sources of one type, of which at most limit are in flight; 0 or less: all of
-// them. They are started in order. When one completes, the next is started on that thread. The stack does not grow,
-// however many sources complete inside Start. Only Connect reads the slice.
+// MergeSlice does what [Merge] does with any number of sources of one type, of which at most limit are in flight; 0 or
+// less: all of them. They are started in order. When one completes, the next is started on that thread. The stack does
+// not grow, however many sources complete inside Start. Only Connect reads the slice.
 //
 // Completion: as Merge; with the value, inside Start, if there are no sources.
 //

@@ -22,7 +22,7 @@ type Callback struct {
 	handler Handler
 }
 
-// callbackOf is the callback with these links; nil if l is nil.
+// callbackOf returns the callback with these links; nil if l is nil.
 func callbackOf(l *intrusive.Links) *Callback {
 	return intrusive.Owner[Callback](l, unsafe.Offsetof(Callback{}.links))
 }
@@ -56,7 +56,7 @@ func (c *Callback) register(s *Source, h Handler) {
 	s.mu.Unlock()
 }
 
-// Deregister makes sure that the handler will not be called any more. If the handler is running on another goroutine,
+// Deregister makes sure that the handler will not be called again. If the handler is running on another goroutine,
 // Deregister waits until it has returned. Called from inside the handler it returns immediately. Afterwards the
 // callback may be registered again, and its memory may be reused.
 //

@@ -35,7 +35,7 @@
 // # What it costs
 //
 // Nothing allocates, except a Deregister that has to wait for a running handler. The lock is held for a few
-// instructions, and never while a handler runs. When all handlers have returned, Deregister does not take it any more.
+// instructions, and never while a handler runs. When all handlers have returned, Deregister no longer takes it.
 //
 // Source: P0660R10 (stop_token), P2300R10 [stoptoken.inplace].
 package stop

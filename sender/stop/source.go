@@ -26,13 +26,13 @@ type Source struct {
 const (
 	notRequested     uint32 = iota
 	handlersRunning         // RequestStop is running handlers
-	handlersReturned        // every handler has returned, and no callback can be registered any more
+	handlersReturned        // every handler has returned, and callbacks can no longer be registered
 )
 
 // StopRequested reports whether RequestStop has been called.
 func (s *Source) StopRequested() bool { return s.state.Load() != notRequested }
 
-// Token is the token of this source.
+// Token returns the token of this source.
 func (s *Source) Token() Token { return Token{s} }
 
 // RequestStop requests all holders of a token to stop. It runs the registered handlers before it returns, on this
@@ -56,7 +56,8 @@ func (s *Source) RequestStop() bool {
 	return true
 }
 
-// runHandlers is called and returns with mu held. It releases mu while a handler runs.
+// runHandlers calls the registered handlers. It is called and returns with mu held, and releases mu while a handler
+// runs.
 func (s *Source) runHandlers() {
 	s.runner = goroutine.Current()
 	returned := false
@@ -74,10 +75,10 @@ func (s *Source) runHandlers() {
 	returned = true
 }
 
-// next takes the callback that was registered last; nil: there is none.
+// next takes the callback that was registered last, or returns nil.
 func (s *Source) next() *Callback { return callbackOf(s.registered.PopFront()) }
 
-// handlerReturned is called with mu held when a handler has returned.
+// handlerReturned wakes the goroutine that waits for the handler that has returned. It is called with mu held.
 func (s *Source) handlerReturned() {
 	s.running = nil
 	if s.returned != nil {
@@ -86,7 +87,7 @@ func (s *Source) handlerReturned() {
 	}
 }
 
-// continueAfterGoexit is the rest of a RequestStop whose frame a handler has ended by runtime.Goexit.
+// continueAfterGoexit completes a RequestStop whose frame a handler has ended by runtime.Goexit.
 func (s *Source) continueAfterGoexit() {
 	s.mu.Lock()
 	s.handlerReturned()

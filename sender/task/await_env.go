@@ -17,7 +17,7 @@ type awaitEnv struct {
 	parent sender.Env // the receiver's, for queries; guarded by mu; nil: the task has completed
 }
 
-// pool is that of the coroutine; nil: it is a goroutine.
+// pool returns the pool of the coroutine; nil if that is a goroutine.
 func (e *awaitEnv) pool() *CoroutinePool {
 	return (*coroutine)(unsafe.Add(unsafe.Pointer(e), -int(unsafe.Offsetof(coroutine{}.env)))).pool
 }
@@ -85,7 +85,7 @@ func (co *coroutine) requestStop() {
 	}
 }
 
-// tokenFor is the stop token for an operation. An operation that completes elsewhere does not end with the task's
+// tokenFor returns the stop token for an operation. An operation that completes elsewhere does not end with the task's
 // scheduler, so it gets a token that the draining pool stops.
 func (t *T) tokenFor(w *await) stop.Token {
 	if w.confined || t.shielded || t.co.pool == nil {

@@ -30,7 +30,7 @@ const (
 	maxDirty = 64
 )
 
-// listOf is the list of one type; nil: there is none yet. The lists that are used most move ahead.
+// listOf returns the list of one type, or nil. The lists that are used most move ahead.
 func listOf[V, O any, S sender.Sender[V, O]](s *states) *stateList[V, O, S] {
 	for i, x := range s.lists {
 		if l, ok := x.(*stateList[V, O, S]); ok {

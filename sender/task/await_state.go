@@ -31,10 +31,10 @@ const (
 	awaitPending   uint32 = iota // not completed, and the task has not been suspended yet
 	awaitSuspended               // not completed, and the task is suspended
 	awaitCompleted
-	awaitAbandoned // not completed, and the task does not wait any more
+	awaitAbandoned // not completed, and the task no longer waits
 )
 
-// setSuspended is called when the task has been suspended. It returns false if the operation has completed: then the
+// setSuspended records that the task has been suspended. It returns false if the operation has completed: then the
 // caller resumes the task.
 func (w *await) setSuspended() bool {
 	if w.confined {
@@ -47,11 +47,11 @@ func (w *await) setSuspended() bool {
 	return atomic.CompareAndSwapUint32(&w.state, awaitPending, awaitSuspended)
 }
 
-// abandon makes the task, which is suspended, not wait any more. It does nothing if the operation has completed.
+// abandon ends the wait of the task, which is suspended. It does nothing if the operation has completed.
 func (w *await) abandon() { atomic.CompareAndSwapUint32(&w.state, awaitSuspended, awaitAbandoned) }
 
-// complete says that the operation has completed. From then on its task may continue, or be abandoned: complete only
-// touches the coroutine, which is not reused in that case.
+// complete records that the operation has completed, and resumes a suspended task. From then on its task may continue,
+// or be abandoned: complete only touches the coroutine, which is not reused in that case.
 func (w *await) complete() {
 	if !w.confined {
 		co := w.co

@@ -17,8 +17,8 @@ import (
 //		}
 //	}
 //
-// It needs no lock beside it, as sync.Cond does: on one thread nothing changes between the test and Wait. With tasks on
-// several threads, use a [Queue]. So Signal and Broadcast panic off the thread of a [CoroutineScheduler] whose tasks
+// It needs no lock next to it, as sync.Cond does: on one thread nothing changes between the test and Wait. With tasks
+// on several threads, use a [Queue]. So Signal and Broadcast panic off the thread of a [CoroutineScheduler] whose tasks
 // have waited. The zero Cond is ready. It must not be copied.
 //
 // An operation that waits completes inside Signal, Broadcast or RequestStop; a task continues on its own scheduler.
@@ -84,7 +84,7 @@ func (c *Cond) check() {
 	}
 }
 
-// bind makes p the thread of the tasks; nil: it is not known. With the lock held.
+// bind makes p the thread of the tasks; nil if it is not known. With the lock held.
 func (c *Cond) bind(p *CoroutinePool) {
 	if p != c.thread && !c.list.Empty() {
 		c.mu.Unlock()

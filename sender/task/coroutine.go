@@ -37,7 +37,7 @@ type coroutine struct {
 	handoff chan struct{}
 }
 
-// coroutineOn returns a coroutine for a task on sch; nil: no task may begin there. It is called on sch.
+// coroutineOn returns a coroutine for a task on sch; nil if no task may begin there. It is called on sch.
 func coroutineOn(sch sender.Scheduler) *coroutine {
 	for {
 		if s, ok := sch.(CoroutineScheduler); ok {
@@ -73,7 +73,7 @@ func (co *coroutine) begin(t *T) {
 	}
 }
 
-// live is the goroutine of a coroutine that is not in a pool. It runs only between resume and suspend.
+// live runs a coroutine that is not in a pool, on a goroutine that runs only between resume and suspend.
 func (co *coroutine) live() {
 	<-co.handoff
 	defer func() { co.handoff <- struct{}{} }()
@@ -149,7 +149,7 @@ func (co *coroutine) end() {
 	co.resumePull()
 }
 
-// suspend is called by the function. It makes resume return, and returns when the task is resumed.
+// suspend makes resume return, and returns when the task is resumed. The function calls it.
 func (co *coroutine) suspend() {
 	if co.pool == nil {
 		co.handoff <- struct{}{}

@@ -12,7 +12,7 @@ import (
 
 // outsideFailure says that the Start of an operation has not returned.
 type outsideFailure struct {
-	value any // what it has panicked with; nil: it has called runtime.Goexit
+	value any // what it has panicked with; nil if it has called runtime.Goexit
 }
 
 // startOutside starts op on the goroutine of the scheduler. It returns when w has completed, or the task is abandoned;
@@ -55,7 +55,8 @@ func (co *coroutine) start() {
 	returned = true
 }
 
-// startFailed has the coroutine resumed. v is what Start has panicked with; nil: it ends this goroutine.
+// startFailed resumes the coroutine with the failure of Start. v is what Start has panicked with; nil if it ends this
+// goroutine.
 func (co *coroutine) startFailed(v any) {
 	co.failure = &outsideFailure{v}
 	co.t.wait = nil

@@ -20,12 +20,12 @@ type CoroutineScheduler interface {
 
 // CoroutinePool holds the coroutines of a [CoroutineScheduler], running and idle. The zero CoroutinePool is ready. The
 // scheduler's goroutine calls Enter first and Leave last. Before Leave it calls Drain. If Drain takes too long, or the
-// scheduler cannot run work any more, it calls Abandon.
+// scheduler can no longer run work, it calls Abandon.
 //
 // All methods except Here are called on the scheduler's goroutine, from its work. Here may be called anywhere.
 type CoroutinePool struct {
 	// Wake, if not nil, is called on the scheduler's goroutine when a task has become ready there, and no other task
-	// was ready: the scheduler is to call Run soon, as work of its own. Tasks that become ready on other threads are
+	// was ready: the scheduler is to call Run soon, as separate work. Tasks that become ready on other threads are
 	// passed to the scheduler's Enqueue, and without Wake all tasks are. Set it before Enter.
 	Wake func()
 
@@ -73,10 +73,10 @@ func (p *CoroutinePool) onThread() bool { return p.thread != 0 && p.thread == go
 
 func (p *CoroutinePool) here() bool { return p.Here() || p.onThread() }
 
-// Tasks is how many tasks have begun and have not completed.
+// Tasks returns how many tasks have begun and have not completed.
 func (p *CoroutinePool) Tasks() int { return p.tasks }
 
-// Stranded is how many abandoned tasks have not ended: their deferred functions await in a loop that ignores
+// Stranded returns how many abandoned tasks have not ended: their deferred functions await in a loop that ignores
 // [sender.ErrStopped]. They have completed, but their stacks are lost.
 func (p *CoroutinePool) Stranded() int { return p.stranded }
 
@@ -106,7 +106,7 @@ func (p *CoroutinePool) enqueue(co *coroutine) {
 	}
 }
 
-// Drain lets no task begin any more, ends the idle coroutines, and requests the operations to stop that tasks await
+// Drain lets no further task begin, ends the idle coroutines, and requests the operations to stop that tasks await
 // elsewhere, except inside [Unstoppable]. It calls done when no task is left, possibly inside Drain. The scheduler
 // itself has to stop the operations that tasks await on it.
 func (p *CoroutinePool) Drain(done func()) {
@@ -121,9 +121,9 @@ func (p *CoroutinePool) Drain(done func()) {
 	p.checkDrained()
 }
 
-// Abandon unwinds all tasks, as "The end of a scheduler" in the documentation of the package says. When it has
-// returned no task is left. It is called after Drain, and not by a task. The error is an [*AbandonedError]; nil: there
-// was no task.
+// Abandon unwinds all tasks, as "The end of a scheduler" in the documentation of the package says. When it has returned
+// no task is left. It is called after Drain, and not by a task. The error is an [*AbandonedError]; nil if there was no
+// task.
 //
 // A task that is ready to be resumed is unwound too. When it is resumed later, that does nothing.
 func (p *CoroutinePool) Abandon() error {
@@ -147,7 +147,7 @@ func (p *CoroutinePool) checkDrained() {
 	}
 }
 
-// take returns a coroutine for a task; nil: no task may begin.
+// take returns a coroutine for a task; nil if no task may begin.
 func (p *CoroutinePool) take() *coroutine {
 	if p.draining {
 		return nil
@@ -184,7 +184,7 @@ func (p *CoroutinePool) put(co *coroutine, clean bool) {
 	p.checkDrained()
 }
 
-// coroutineOf is the coroutine with these links; nil if l is nil.
+// coroutineOf returns the coroutine with these links; nil if l is nil.
 func coroutineOf(l *intrusive.Links) *coroutine {
 	return intrusive.Owner[coroutine](l, unsafe.Offsetof(coroutine{}.links))
 }

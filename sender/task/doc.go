@@ -18,7 +18,7 @@
 //   - [Await] awaits a sender. [On] runs a part of the task on another scheduler. [Yield] lets other work run.
 //   - [Unstoppable] shields clean-up from stop requests.
 //   - [Queue] passes items between tasks, and [Cond] lets them wait for each other: a channel, a sync.Cond or a mutex
-//     that is held in an Await would block their thread for ever.
+//     that is held in an Await would block their thread forever.
 //
 // # What it guarantees
 //
@@ -66,11 +66,11 @@
 // Unstoppable, and waits for the tasks. When it cannot wait any longer, it abandons them, and an [AbandonedError] names
 // where they waited. [Op.Abandon] does that to one task. Another scheduler abandons a task by refusing to resume it.
 //
-// In an abandoned task, the Await for which it is suspended returns its result or, if there is none,
-// sender.ErrStopped. The next Await ends the function as runtime.Goexit does: it runs the deferred functions, in which
-// Await returns sender.ErrStopped immediately. The task completes stopped, or with the reason for which it was refused
-// (see [sender.Runner]), unless its function has returned something else. The operation that it awaited may still be in
-// flight then: its result is dropped, and its environment answers no queries any more.
+// In an abandoned task, the Await for which it is suspended returns its result or, without one, sender.ErrStopped. The
+// next Await ends the function as runtime.Goexit does: it runs the deferred functions, in which Await returns
+// sender.ErrStopped immediately. The task completes stopped, or with the reason for which it was refused (see
+// [sender.Runner]), unless its function has returned something else. The operation that it awaited may still be in
+// flight then: its result is dropped, and its environment no longer answers queries.
 //
 // Source: P3552R3 (a coroutine task type). The reuse of operation states and of coroutines replaces its allocators.
 package task

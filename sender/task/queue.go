@@ -88,7 +88,7 @@ func (q *Queue[T]) remove() (v T, put *PutOp[T]) {
 	return v, put
 }
 
-// TryPop takes the first item. It reports false if there is none.
+// TryPop takes the first item. It reports false if the queue is empty.
 func (q *Queue[T]) TryPop() (v T, ok bool) {
 	q.mu.Lock()
 	if q.count == 0 {
@@ -100,7 +100,7 @@ func (q *Queue[T]) TryPop() (v T, ok bool) {
 	return v, true
 }
 
-// Len is how many items are in the queue.
+// Len returns how many items are in the queue.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

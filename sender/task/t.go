@@ -45,14 +45,15 @@ const (
 	unwinding      // an Await has ended the function, and its deferred functions run
 )
 
-// StopToken says whether the task is requested to stop. It stops when the receiver's token does and, if that token can
-// stop, when the pool of a [CoroutineScheduler] drains. Inside [Unstoppable] it never stops.
+// StopToken returns the token that reports whether the task is requested to stop. It stops when the receiver's token
+// does and, if that token can stop, when the pool of a [CoroutineScheduler] drains. Inside [Unstoppable] it never
+// stops.
 func (t *T) StopToken() stop.Token { return t.token }
 
-// Scheduler is the scheduler that the task runs on.
+// Scheduler returns the scheduler that the task runs on.
 func (t *T) Scheduler() sender.Scheduler { return t.sch }
 
-// Env is the environment of what the task awaits.
+// Env returns the environment of what the task awaits.
 func (t *T) Env() sender.Env { return &t.co.env }
 
 // Running reports whether the caller is the task's function, which may await. It is called on the thread of the task's
@@ -121,7 +122,7 @@ func (t *T) abandon(reason error) {
 	t.resume()
 }
 
-// abandonReason is the reason for which a task was abandoned.
+// abandonReason returns the reason for which a task was abandoned: reason, or [sender.ErrStopped] if it is nil.
 func abandonReason(reason error) error {
 	if reason == nil {
 		return sender.ErrStopped
@@ -176,8 +177,7 @@ func (t *T) suspend(w *await) {
 // end, which would block the scheduler.
 const maxUnwound = 1 << 17
 
-// unwind is called by Await in a task that has been abandoned. It ends the function, or returns if the function is
-// ending already.
+// unwind ends the function of a task that has been abandoned, or returns if it is ending already. Await calls it.
 func (t *T) unwind() {
 	if t.fate == abandoned {
 		t.fate, t.co.unwound = unwinding, 0

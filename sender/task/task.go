@@ -57,7 +57,7 @@ func (op *Op) call() error {
 
 func (op *Op) complete(err error) { sender.Complete(op.r, struct{}{}, err) }
 
-// NewValue is [New] for a function with a value. The task completes with the value if the error is nil.
+// NewValue does what [New] does, for a function with a value. The task completes with the value if the error is nil.
 //
 // Source: P3552R3, task<T>.
 func NewValue[V any](f func(*T) (V, error)) ValueSender[V] {
@@ -91,7 +91,7 @@ func (op *ValueOp[V]) Start() {
 	op.t.start(op, op.r.Env())
 }
 
-// Began is [Op.Began].
+// Began does what [Op.Began] does.
 func (op *ValueOp[V]) Began() bool { return op.began }
 
 func (op *ValueOp[V]) call() (err error) {

@@ -45,7 +45,7 @@ func (w *waiter) wait() {
 	w.list.PushBack(&w.links)
 }
 
-// stop is called by a stop request. It reports whether the caller completes the operation.
+// stop takes w off the list after a stop request. It reports whether the caller completes the operation.
 func (w *waiter) stop() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *waiter) stop() bool {
 	return false
 }
 
-// takeWaiter takes the first off the list; nil: none waits. The caller completes it. With the lock held.
+// takeWaiter takes the first off the list; nil if none waits. The caller completes it. With the lock held.
 func takeWaiter(list *intrusive.List) *waiter {
 	w := intrusive.Owner[waiter](list.PopFront(), unsafe.Offsetof(waiter{}.links))
 	if w != nil {

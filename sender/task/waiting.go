@@ -62,14 +62,14 @@ type Waiting struct {
 	// For is the kind of what the task awaits: the name of the operation state without Op, such as "Recv" or "Sleep"; or
 	// "ready", if nothing is known of it.
 	For string
-	// Operation points to the operation state; nil: it has completed, and the task is about to be resumed.
+	// Operation points to the operation state; nil if it has completed, and the task is about to be resumed.
 	Operation any
 	// Where is the line of the program that awaits. Frames of this module's packages below it, and of the standard
 	// library, are skipped: it is where the program called Read, say, and not the Await inside of that.
 	Where runtime.Frame
 }
 
-// String is one line: what is awaited, and where.
+// String returns what is awaited, and where, on one line.
 func (w Waiting) String() string {
 	if w.Where.File == "" {
 		return w.For
@@ -92,8 +92,8 @@ func (p *CoroutinePool) Waiting(f func(Waiting) bool) {
 	}
 }
 
-// Waiting is where the task waits. It is called as [CoroutinePool.Waiting]. ok: the task is suspended on a
-// CoroutineScheduler.
+// Waiting returns where the task waits. It is called as [CoroutinePool.Waiting]. ok reports whether the task is
+// suspended on a CoroutineScheduler.
 func (op *Op) Waiting() (w Waiting, ok bool) {
 	co := op.t.co
 	if co == nil || co.pool == nil || op.t.running {
@@ -132,7 +132,7 @@ func (co *coroutine) pause() {
 //go:noinline
 func (i *inspection) look() { i.n = runtime.Callers(3, i.pcs[:]) }
 
-// waiting is where the coroutine, which is suspended, waits.
+// waiting returns where the coroutine, which is suspended, waits.
 func (co *coroutine) waiting() Waiting {
 	w := Waiting{For: "ready"}
 	if a := co.t.wait; a != nil {
@@ -152,7 +152,7 @@ func (co *coroutine) waiting() Waiting {
 	return w
 }
 
-// userFrame is the innermost frame that is neither of this module's libraries nor of the standard library.
+// userFrame returns the innermost frame that is neither of this module's libraries nor of the standard library.
 func userFrame(pcs []uintptr) (user runtime.Frame) {
 	frames := runtime.CallersFrames(pcs)
 	for more := len(pcs) > 0; more; {
@@ -206,7 +206,7 @@ func isStandard(f runtime.Frame) bool {
 	return p != "main" && !strings.Contains(first, ".")
 }
 
-// packageOf is the path of a function's package.
+// packageOf returns the path of a function's package.
 func packageOf(function string) string {
 	slash := strings.LastIndexByte(function, '/') + 1
 	if bracket := strings.IndexByte(function, '['); bracket >= 0 && bracket < slash { // a path in a type argument
@@ -252,7 +252,7 @@ func kindOf(t, op reflect.Type, offset uintptr) uint16 {
 	return i
 }
 
-// operation is the name of the awaited operation, and a pointer to its state.
+// operation returns the name of the awaited operation, and a pointer to its state.
 func (w *await) operation() (name string, op any) {
 	if w.kind == 0 {
 		return "operation", nil

@@ -2,7 +2,7 @@
 // runtime.Goexit.
 package aftergoexit
 
-// Run is deferred by a function that has more to do after a call of a user's function:
+// Run calls rest after a user's function has ended its caller by runtime.Goexit. The caller defers it:
 //
 //	returned := false
 //	defer aftergoexit.Run(&returned, rest)

@@ -4,7 +4,7 @@ package goroutine
 
 import "runtime"
 
-// current is the goroutine's number, as in "goroutine 18 [running]:".
+// current parses the goroutine's number from its stack trace: "goroutine 18 [running]:".
 func current() uintptr {
 	var trace [32]byte
 	n := uintptr(0)
