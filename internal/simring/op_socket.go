@@ -61,7 +61,7 @@ func (e *entry) connect() {
 			errno = s.connect(a)
 		}
 		switch {
-		case errno == unix.EAGAIN:
+		case errno == unix.EAGAIN && !e.file.nonblocking(): // a unix socket's: no room in the backlog
 			e.wait()
 			return
 		case errno != unix.EINPROGRESS:

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/sendertest"
 )
 
 // locals are the rows of unix sockets. They have no RST: ECONNRESET says that a connection was closed with bytes
@@ -13,6 +14,15 @@ import (
 var locals = []row{
 	{"connect, unix", false, connectUnix(unix.SOCK_STREAM), connectingUnix},
 	{"connect, seqpacket", false, connectUnix(unix.SOCK_SEQPACKET), connectingUnix},
+	{"connect, unix file", false, connectUnixFile, connectingUnix},
+	{"connect, crowded unix", false, connectCrowded(unix.SOCK_STREAM), crowdedOut},
+	{"connect, crowded seqpacket", false, connectCrowded(unix.SOCK_SEQPACKET), crowdedOut},
+	{"connect to no unix file", false, connectFault(func(*stage, string) {}), faultOnly(unix.ENOENT)},
+	{"connect to a stale unix file", false, connectFault(leaveFile), faultOnly(unix.ECONNREFUSED)},
+	{"connect to a unix file that does not listen", false, connectFault(bindFile(unix.SOCK_STREAM)),
+		faultOnly(unix.ECONNREFUSED)},
+	{"connect to a unix file of datagrams", false, connectFault(bindFile(unix.SOCK_DGRAM)), faultOnly(unix.EPROTOTYPE)},
+	{"connect to a plain file", false, connectFault(plainFile), faultOnly(unix.ECONNREFUSED)},
 	{"accept, unix", true, accept(localListener(unix.SOCK_STREAM)), accepting},
 	{"accept, seqpacket", true, accept(localListener(unix.SOCK_SEQPACKET)), accepting},
 	{"accept many, unix", true, acceptMany(localListener(unix.SOCK_STREAM), reactor.Unlimited), acceptingMany},
@@ -36,37 +46,125 @@ var connectingUnix = instant.with(cells{
 	closedFromCallback: value(0),
 })
 
+// crowdedOut are the cells of connects to a listener without room in its backlog. They do not wait for room; io_uring
+// makes sure on a worker thread, and a stop that comes before that wins.
+var crowdedOut = connectingUnix.with(cells{
+	successImmediately:     fails(unix.EAGAIN),
+	resetBefore:            fails(unix.ECONNREFUSED),
+	stoppedWhileQueued:     crowdedOrStopped,
+	stoppedElsewhereQueued: crowdedOrStopped,
+	stoppedAfterCompletion: crowdedOrStopped,
+	stoppedFromCallback:    fails(unix.EAGAIN),
+	reused:                 fails(unix.EAGAIN).then(fails(unix.EAGAIN)),
+	closedWhileQueued:      fails(unix.EAGAIN, net.ErrClosed),
+	closedFromCallback:     fails(unix.EAGAIN),
+})
+
+var crowdedOrStopped = fails(unix.EAGAIN).each(func(c completion) completion {
+	return c.or(completion{channel: sendertest.OnStopped})
+})
+
+// faultOnly are the cells of a connect that fails immediately, and is like others but for that.
+func faultOnly(errno unix.Errno) cells {
+	return only(successImmediately, fails(errno), "a connect like others")
+}
+
 // connectUnix connects to a listener with an abstract name.
 func connectUnix(kind int) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
-		x := &subject{trace: newTrace(s)}
+		fd, to := s.listenUnix(kind, "", 8)
+		return s.connectingTo(to, kind, fd)
+	}
+}
+
+// connectUnixFile connects to a listener with a path.
+func connectUnixFile(s *stage, _ bool) *subject {
+	fd, to := s.listenUnix(unix.SOCK_STREAM, s.temp(s.t)+"/socket", 8)
+	return s.connectingTo(to, unix.SOCK_STREAM, fd)
+}
+
+// connectCrowded connects to a listener whose backlog is full.
+func connectCrowded(kind int) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		fd, to := s.listenUnix(kind, "", 0)
+		sa, err := s.Getsockname(fd)
+		s.must(err)
+		first, err := s.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+		s.must(err)
+		s.own(first)
+		s.must(s.Connect(first, sa))
+		return s.connectingTo(to, kind, fd)
+	}
+}
+
+// connectFault connects to a path that put has done something with.
+func connectFault(put func(s *stage, path string)) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		path := s.temp(s.t) + "/socket"
+		put(s, path)
+		to, err := reactor.UnixAddress(path)
+		s.must(err)
+		return s.connectingTo(to, unix.SOCK_STREAM, -1)
+	}
+}
+
+// bindFile binds a socket to the path, which does not listen.
+func bindFile(kind int) func(*stage, string) {
+	return func(s *stage, path string) {
 		fd, err := s.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 		s.must(err)
 		s.own(fd)
-		s.must(s.Bind(fd, &unix.SockaddrUnix{})) // the kernel chooses the name
-		s.must(s.Listen(fd, 8))
-		sa, err := s.Getsockname(fd)
-		s.must(err)
-		to, err := reactor.UnixAddress(sa.(*unix.SockaddrUnix).Name)
-		s.must(err)
-		open := func() *reactor.Socket {
-			socket := new(reactor.Socket)
-			s.must(socket.Open(s.loop, unix.AF_UNIX, kind, 0))
-			s.sockets = append(s.sockets, socket)
-			return socket
-		}
-		x.socket = open()
-		op := new(reactor.DialOp)
-		r := &receiver[struct{}]{trace: x.trace}
-		x.socket.DialTo(to).Connect(op, r)
-		x.start = op.Start
-		x.again = func() {
-			open().DialTo(to).Connect(op, r)
-			op.Start()
-		}
-		x.reset = func() { s.disown(fd) }
-		return x
+		s.must(s.Bind(fd, &unix.SockaddrUnix{Name: path}))
 	}
+}
+
+// leaveFile leaves the file of a listener that is closed.
+func leaveFile(s *stage, path string) {
+	fd, _ := s.listenUnix(unix.SOCK_STREAM, path, 8)
+	s.disown(fd)
+}
+
+// plainFile makes a file that is no socket.
+func plainFile(s *stage, path string) {
+	fd, err := s.Open(path, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	s.must(err)
+	s.must(s.Close(fd))
+}
+
+// listenUnix listens at a path; "": the kernel chooses an abstract name.
+func (s *stage) listenUnix(kind int, path string, backlog int) (fd int, to reactor.Address) {
+	fd, err := s.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+	s.must(err)
+	s.own(fd)
+	s.must(s.Bind(fd, &unix.SockaddrUnix{Name: path}))
+	s.must(s.Listen(fd, backlog))
+	sa, err := s.Getsockname(fd)
+	s.must(err)
+	to, err = reactor.UnixAddress(sa.(*unix.SockaddrUnix).Name)
+	s.must(err)
+	return fd, to
+}
+
+// connectingTo connects a unix socket. fd is the listener.
+func (s *stage) connectingTo(to reactor.Address, kind, fd int) *subject {
+	x := &subject{trace: newTrace(s)}
+	open := func() *reactor.Socket {
+		socket := new(reactor.Socket)
+		s.must(socket.Open(s.loop, unix.AF_UNIX, kind, 0))
+		s.sockets = append(s.sockets, socket)
+		return socket
+	}
+	x.socket = open()
+	op := new(reactor.DialOp)
+	r := &receiver[struct{}]{trace: x.trace}
+	x.socket.DialTo(to).Connect(op, r)
+	x.start = op.Start
+	x.again = func() {
+		open().DialTo(to).Connect(op, r)
+		op.Start()
+	}
+	x.reset = func() { s.disown(fd) }
+	return x
 }
 
 // localListener puts a unix listener on the stage, with an abstract name, as listener does.
