@@ -16,7 +16,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// again is a receiver that plays one more round of something, until it is told that it was the last.
+// again is a receiver that plays one more round of something until the last.
 type again[T any] struct {
 	round func(T)
 	env   sender.Env
@@ -108,8 +108,8 @@ func allocated() map[string]int64 {
 	return counts
 }
 
-// steady are operations over and over, as a busy server does them: nothing is connected anew but for
-// what has to. Each makes a step, which leads to exactly one call of next, and what is to be closed.
+// steady are operations over and over, as a busy server does them: nothing is connected again but for what has to. Each
+// makes a step, which leads to exactly one call of next, and what is to be closed.
 var steady = map[string]func(r *running, next func()) (step func(), sockets []*reactor.Socket, fds []int){
 	"nop": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
 		op := new(reactor.NopOp)

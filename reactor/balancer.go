@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// BalancePolicy is how a [Balancer] chooses a loop.
+// BalancePolicy decides how a [Balancer] chooses a loop.
 type BalancePolicy uint8
 
 // The policies.
@@ -30,7 +30,7 @@ const (
 	ByHash
 )
 
-// BalancerConfig is how a [Balancer] is made.
+// BalancerConfig configures a [Balancer].
 type BalancerConfig struct {
 	// Loops are the loops that get connections.
 	Loops []*Loop
@@ -57,7 +57,7 @@ type balancedLoop struct {
 	l           *Loop
 	connections atomic.Int64
 	ended       atomic.Bool
-	_           [40]byte // a cache line of its own
+	_           [40]byte // fills the cache line
 }
 
 // NewBalancer makes a Balancer. cfg needs Loops and Take.
@@ -79,7 +79,7 @@ func NewBalancer(cfg BalancerConfig) (*Balancer, error) {
 	return b, nil
 }
 
-// Loops are the loops that get connections.
+// Loops returns the loops that get connections.
 func (b *Balancer) Loops() []*Loop { return b.cfg.Loops }
 
 // Assign takes over the descriptor fd of a connection that the loop from has accepted, and gives it to a loop. It is
@@ -97,14 +97,14 @@ func (b *Balancer) Assign(from *Loop, fd int) {
 	h.send(from)
 }
 
-// Release says that a connection that l got has ended. From any thread, once for each connection.
+// Release counts a connection of l as ended. From any thread, once for each connection.
 func (b *Balancer) Release(l *Loop) {
 	if t := b.find(l); t != nil {
 		t.connections.Add(-1)
 	}
 }
 
-// Connections is how many connections l has: those that were assigned to it and not released. From any thread.
+// Connections returns the number of connections of l: those assigned to it and not released. From any thread.
 func (b *Balancer) Connections(l *Loop) int64 {
 	if t := b.find(l); t != nil {
 		return t.connections.Load()
@@ -112,8 +112,9 @@ func (b *Balancer) Connections(l *Loop) int64 {
 	return 0
 }
 
-// Imbalance is how uneven the connections are: the most that a loop has, divided by the mean of the loops that have not
-// ended. It is 1 if all have the same, the number of loops if one has all, and 0 if there is none. From any thread.
+// Imbalance returns how uneven the connections are: the most that a loop has, divided by the mean of the loops that
+// have not ended. It is 1 if all have the same, the number of loops if one has all, and 0 without connections. From any
+// thread.
 func (b *Balancer) Imbalance() float64 {
 	var most, sum, n int64
 	for i := range b.loops {
@@ -137,7 +138,7 @@ func (b *Balancer) find(l *Loop) *balancedLoop {
 	return nil
 }
 
-// choose picks a loop; nil: all have ended.
+// choose picks a loop; nil if all have ended.
 func (b *Balancer) choose(from *Loop, key uint64) (best *balancedLoop) {
 	if b.cfg.Policy == KeepLocal {
 		if t := b.find(from); t != nil && !t.ended.Load() {
@@ -179,7 +180,7 @@ type handoff struct {
 	key  uint64
 }
 
-// send chooses a loop and gives it the connection. current is the loop on whose thread it is called; nil: none.
+// send chooses a loop and gives it the connection. current is the loop on whose thread it is called, or nil.
 func (h *handoff) send(current *Loop) {
 	h.to = h.b.choose(h.from, h.key)
 	if current != nil && (h.to == nil || h.to.l != current) {
@@ -218,7 +219,7 @@ func (h *handoff) recycle() {
 	b.free.Put(h)
 }
 
-// hashAddr is FNV-1a over the address, without the port.
+// hashAddr returns FNV-1a over the address, without the port.
 func hashAddr(peer netip.AddrPort) uint64 {
 	h := uint64(14695981039346656037)
 	for _, b := range peer.Addr().As16() {

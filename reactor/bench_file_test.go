@@ -30,7 +30,7 @@ var (
 	benchCPU  = flag.Int("bench.cpu", -1, "the CPU that BenchmarkFileRead runs on; default: any")
 )
 
-// What BenchmarkFileRead reads: so many blocks at a time, in any order.
+// What BenchmarkFileRead reads: a number of blocks at a time, in any order.
 const (
 	blockSize = 4096
 	depth     = 64

@@ -17,7 +17,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// BenchmarkPostBusy posts from one goroutine to a loop that does not sleep, in batches, beside the same to a
+// BenchmarkPostBusy posts from one goroutine to a loop that does not sleep, in batches, compared with the same to a
 // goroutine through a buffered channel. Neither side sleeps: what is measured is the way there.
 func BenchmarkPostBusy(b *testing.B) {
 	const batch = 1024
@@ -66,9 +66,9 @@ func BenchmarkPostBusy(b *testing.B) {
 	})
 }
 
-// BenchmarkWakeIdle is how long it takes from a post to a loop that sleeps until its work is run, one way,
-// beside a goroutine that waits at a channel, and beside a bare thread that waits in epoll_wait(2) for an
-// eventfd: what the machine takes to wake a thread up. The thread that posts stays awake.
+// BenchmarkWakeIdle is how long it takes from a post to a loop that sleeps until its work is run, one way, compared
+// with a goroutine that waits at a channel, and with a bare thread that waits in epoll_wait(2) for an eventfd: what the
+// machine takes to wake a thread up. The thread that posts stays awake.
 func BenchmarkWakeIdle(b *testing.B) {
 	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		r := run(b, reactor.LoopConfig{Ring: kind})
@@ -197,7 +197,7 @@ func (l *latency) measure(b *testing.B, post func()) {
 	b.ReportMetric(float64(l.took[len(l.took)*9/10])/1e3, "p90-µs")
 }
 
-// bareThread waits for an eventfd on a thread of its own, as a loop in C would.
+// bareThread waits for an eventfd on its own thread, as a loop in C would.
 func bareThread(b *testing.B, arrived func()) (post, end func()) {
 	efd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {

@@ -141,7 +141,7 @@ func cancelSleeps(b *testing.B, kind reactor.RingKind, until bool) {
 	r.end()
 }
 
-// BenchmarkCancelSleep is the life of a timeout that is not needed, in a turn of its own.
+// BenchmarkCancelSleep measures the life of a timeout that is not needed, one in a turn.
 func BenchmarkCancelSleep(b *testing.B) { benchmarkSteady(b, "start and stop a sleep") }
 
 // BenchmarkEcho sends 128 bytes through a socket pair and receives them, both on one loop.

@@ -13,10 +13,9 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// BenchmarkTimersMillion has a million timers pending on one loop, of which 200 000 a second expire, each
-// on a schedule of its own, and are set again. It reports how late they are called, by the clock and not by
-// the loop's idea of the time, and what of a core the loop's thread uses. Each round lasts some seconds;
-// run it with -benchtime 1x.
+// BenchmarkTimersMillion has a million timers pending on one loop, of which 200 000 a second expire, each on its own
+// schedule, and are set again. It reports how late they are called, by the clock and not by the loop's idea of the
+// time, and what of a core the loop's thread uses. Each round lasts some seconds; run it with -benchtime 1x.
 func BenchmarkTimersMillion(b *testing.B) {
 	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		b.Run("timer", func(b *testing.B) { million(b, kind, lightTimers) })

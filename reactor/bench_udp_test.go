@@ -22,10 +22,10 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// The server and the client of these benchmarks are processes of their own, each on a CPU of its own, so that the
-// CPU time of the server is that of nothing else. A process is this test binary, told its role by a variable. The
-// client never sleeps: to wake it would cost the server more than the message does, the less the more seldom it
-// does so, and the time that it takes to wake would bound the rate.
+// The server and the client of these benchmarks are separate processes, each on its own CPU, so that the CPU time of
+// the server is that of nothing else. A process is this test binary, with its role in a variable. The client never
+// sleeps: to wake it would cost the server more than the message does, the less the more seldom it does so, and the
+// time that it takes to wake would bound the rate.
 
 const (
 	roleVariable = "REACTOR_UDP_ROLE"
@@ -194,8 +194,8 @@ func serveByNet(t *testing.T, echo, coalesced bool) (addr netip.AddrPort, took f
 	return c.LocalAddr().(*net.UDPAddr).AddrPort(), func() int64 { return messages }, func() { c.Close(); <-over }
 }
 
-// coalesce has the kernel give and take many messages at a time. All have the same size, so a server need not be
-// told of it by control data.
+// coalesce makes the kernel give and take many messages at a time. All have the same size, so a server needs no control
+// data to learn it.
 func coalesce(t *testing.T, fd int) {
 	for option, value := range map[int]int{unix.UDP_GRO: 1, unix.UDP_SEGMENT: udpMessage} {
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, option, value); err != nil {

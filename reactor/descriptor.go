@@ -41,18 +41,18 @@ type Descriptor struct {
 	knownFD
 }
 
-// knownFD is what is known of an open file, whichever loop it belongs to.
+// knownFD caches properties of an open file, whichever loop it belongs to.
 type knownFD struct {
 	peerEnded bool  // a receive or a poll has found EOF
 	readShut  bool  // a socket was shut down for receiving
-	family    uint8 // AF_INET, … of a socket; 0: not asked for yet
-	kind      uint8 // SOCK_STREAM, … of a socket; 0: not asked for yet
+	family    uint8 // AF_INET, … of a socket; 0 if not asked for yet
+	kind      uint8 // SOCK_STREAM, … of a socket; 0 if not asked for yet
 }
 
 // descriptorState is the state of a Descriptor. Init opens it again.
 //
 //	open → closing     Close was started: what is in flight is cancelled, and what is started fails with errClosed
-//	closing → closed   nothing is in flight any more, and close(2) has returned
+//	closing → closed   nothing is in flight, and close(2) has returned
 type descriptorState uint8
 
 const (
@@ -77,7 +77,7 @@ func (d *Descriptor) Init(l *Loop, fd int) {
 	d.self = d.address()
 }
 
-// Release gives the descriptor, which has had no operation yet, to the caller: he closes it or gives it to another
+// Release gives the descriptor, which has had no operation yet, to the caller, who closes it or gives it to another
 // Descriptor. From any thread, if no other one uses the Descriptor. It is closed then, and may be used again.
 func (d *Descriptor) Release() (fd int) {
 	if d.pending != 0 {
@@ -89,11 +89,11 @@ func (d *Descriptor) Release() (fd int) {
 	return fd
 }
 
-// address is what self has to be. The bits that are cut off tell apart only what is 32 GiB away.
+// address returns the value that self must have. The bits that are cut off tell apart only what is 32 GiB away.
 func (d *Descriptor) address() uint32 { return uint32(uintptr(unsafe.Pointer(d)) >> 3) }
 
-// disown notes that the descriptor is not the loop's any more. It is called before it is closed: from then on another
-// Descriptor may get the number.
+// disown notes that the descriptor has left the loop. It is called before the close: from then on another Descriptor
+// may get the number.
 func (d *Descriptor) disown() { d.loop.owned.drop(d.fd) }
 
 // assertUsable panics if the descriptor is no longer where Init was called, or belongs to another loop than l.
@@ -108,19 +108,19 @@ func (d *Descriptor) assertUsable(l *Loop, run operation) {
 	}
 }
 
-// Fd is the number of the descriptor, which the Descriptor still owns; negative when it is closed.
+// Fd returns the number of the descriptor, which the Descriptor still owns; negative when it is closed.
 func (d *Descriptor) Fd() int { return int(d.fd) }
 
-// Loop is the loop that the descriptor belongs to; nil before Init.
+// Loop returns the loop that the descriptor belongs to; nil before Init.
 func (d *Descriptor) Loop() *Loop { return d.loop }
 
-// Dup is a new descriptor of the same open file, with FD_CLOEXEC, which is the caller's. It may be called on any thread
-// while the Descriptor is not being closed. See fcntl(2), F_DUPFD_CLOEXEC.
+// Dup returns a new descriptor of the same open file, with FD_CLOEXEC, which the caller owns. It may be called on any
+// thread while the Descriptor is not being closed. See fcntl(2), F_DUPFD_CLOEXEC.
 func (d *Descriptor) Dup() (int, error) {
 	return d.loop.sys.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
 }
 
-// Pending is the number of operations in flight on the descriptor.
+// Pending returns the number of operations in flight on the descriptor.
 func (d *Descriptor) Pending() int { return int(d.pending) }
 
 // enter adds a started operation, by its slot, to those in flight.
@@ -149,7 +149,7 @@ func (d *Descriptor) cancel() {
 	}
 }
 
-// released is called when an operation on the descriptor has completed.
+// released counts an operation that has completed, and lets a waiting close proceed after the last one.
 func (d *Descriptor) released() {
 	d.pending--
 	if assert.Enabled && d.pending < 0 {

@@ -8,12 +8,11 @@ import "github.com/reactord/reactord/sender"
 type CloseSender struct {
 	affine
 	d *Descriptor
-	e *Event // that the descriptor is of; nil: none
+	e *Event // that owns the descriptor, or nil
 }
 
-// Close is a sender that closes the descriptor: what is in flight on it is cancelled and joined, and only then is the
-// descriptor closed. Operations that end because of it complete with their result if they had one, else with
-// net.ErrClosed.
+// Close returns a sender that cancels and joins what is in flight on the descriptor, and only then closes it.
+// Operations that end because of it complete with their result if they had one, else with net.ErrClosed.
 //
 // It completes with a value; with net.ErrClosed if the descriptor was being closed already; or with close(2)'s error,
 // after which the descriptor is closed nevertheless. It cannot be stopped, and it works while the loop drains.
@@ -57,7 +56,7 @@ func (o *CloseOp) Start() {
 	d.cancel()
 }
 
-// joined is called when nothing is in flight on the descriptor any more.
+// joined lets the close proceed, now that nothing is in flight on the descriptor.
 func (o *CloseOp) joined() {
 	o.target.closer = nil
 	o.target.disown()

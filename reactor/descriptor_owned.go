@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// ownedFDs says which file descriptors belong to a Descriptor of the loop, a bit each. It finds out that one is given
-// to two Descriptors, and those that were never closed. A page is made when it is first needed. It is accessed from any
-// thread, because a listener may be opened on any.
+// ownedFDs records which file descriptors belong to a Descriptor of the loop, a bit each. It detects descriptors that
+// are given to two Descriptors, and those that were never closed. A page is made when it is first needed. It is
+// accessed from any thread, because a listener may be opened on any.
 type ownedFDs struct {
 	pages [fdPages]atomic.Pointer[[fdsPerPage / 64]atomic.Uint64]
 }
@@ -25,14 +25,14 @@ func (t *ownedFDs) take(fd int32) bool {
 	return word == nil || word.Or(bit)&bit == 0
 }
 
-// drop notes that fd is not owned any more.
+// drop notes that fd is no longer owned.
 func (t *ownedFDs) drop(fd int32) {
 	if word, bit := t.word(fd, false); word != nil {
 		word.And(^bit)
 	}
 }
 
-// word is where the bit of fd is; nil: fd is not watched.
+// word returns the word and the mask of fd's bit; nil if fd is not watched.
 func (t *ownedFDs) word(fd int32, grow bool) (*atomic.Uint64, uint64) {
 	if uint32(fd) >= fdsPerPage*fdPages {
 		return nil, 0
@@ -64,7 +64,7 @@ func (t *ownedFDs) each(f func(fd int)) {
 	}
 }
 
-// count is how many are owned.
+// count returns the number of owned descriptors.
 func (t *ownedFDs) count() (n int) {
 	for i := range t.pages {
 		page := t.pages[i].Load()

@@ -14,8 +14,8 @@ type PollSender struct {
 	events uint32
 }
 
-// Poll is a sender of the events (unix.POLLIN, unix.POLLOUT, …) that hold, once one of those asked for, POLLERR or
-// POLLHUP does. The descriptor may be any that poll(2) takes.
+// Poll returns a sender that waits until one of the events (unix.POLLIN, unix.POLLOUT, …), POLLERR or POLLHUP holds,
+// and completes with those that do. The descriptor may be any that poll(2) takes.
 //
 // Kernel operation: IORING_OP_POLL_ADD, with IORING_POLL_ADD_MULTI while nothing holds but that the peer closed its
 // write side.
@@ -50,10 +50,10 @@ type PollManySender struct {
 	events uint32
 }
 
-// PollMany is a sequence of the events that hold when something happens on the descriptor: those asked for, POLLERR,
-// POLLHUP and POLLRDHUP. The first item may be what holds already; after that, what has not changed is not reported
-// again. It ends by a stop, a close or an error. It takes nothing from the descriptor, so there may be several, and
-// other sequences beside them.
+// PollMany returns a sequence of the events that hold when something happens on the descriptor: those asked for,
+// POLLERR, POLLHUP and POLLRDHUP. The first item may report what holds already; later items report changes only. It
+// ends by a stop, a close or an error. It takes nothing from the descriptor, so several may run, next to other
+// sequences.
 //
 // Kernel operation: IORING_OP_POLL_ADD with IORING_POLL_ADD_MULTI.
 func (d *Descriptor) PollMany(events uint32) PollManySender {
@@ -73,14 +73,14 @@ type PollManyOp struct{ sequence[uint32] }
 // Start begins to wait. It may be called again after each completion.
 func (o *PollManyOp) Start() { o.start(o, o.env()) }
 
-// prep has nothing to change.
+// prep leaves the entry as it is.
 func (o *PollManyOp) prep() bool { return true }
 
 func (o *PollManyOp) onCompletion(out outcome) {
 	switch {
 	case out.more():
 		o.r.SetNext(uint32(out.res))
-	case out.done(): // the ring has ended it for reasons of its own
+	case out.done(): // the ring has ended it unasked
 		o.beginDelivery()
 		o.r.SetNext(uint32(out.res))
 		o.endDelivery()

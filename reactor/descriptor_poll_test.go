@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Polling goes beside the sequence that receives, and beside another of its kind.
+// Polling runs next to the sequence that receives, and next to another of its kind.
 func TestPollManyBesideRecvMany(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})

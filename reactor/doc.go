@@ -63,7 +63,7 @@
 //
 // A callback that blocks delays everything else on the loop. [Offload] runs a function that blocks on a worker thread.
 // Tasks of a loop wait for each other with a task.Queue or a task.Cond: a channel, or a mutex that is held in an Await,
-// would block the loop for ever. A loop that is blocked is reported, see LoopConfig.OnSlowTurn, and its time counts as
+// would block the loop forever. A loop that is blocked is reported, see LoopConfig.OnSlowTurn, and its time counts as
 // Stats.Busy. [WriteInFlight] tells what a loop waits for.
 //
 // # Cancellation
@@ -99,8 +99,8 @@
 //
 // [Loop.Stop] starts a drain: the loop cancels everything in flight, and an operation that is started from then on
 // completes stopped, except for closing descriptors. A cancelled operation may still complete with a result. For
-// example, an accept may still deliver a connection, and its receiver has to close it. When nothing is in flight any
-// more, Run returns.
+// example, an accept may still deliver a connection, and its receiver has to close it. When nothing is left in flight,
+// Run returns.
 //
 // A task that is spawned during a drain does not run: [Loop.SpawnOr] takes a function to call instead. When an eighth
 // of LoopConfig.DrainTimeout is left, tasks that have not ended are aborted. If an operation has not completed when the
@@ -111,7 +111,7 @@
 // Stop cuts replies short, since it cancels sends as well as receives. A server that answers what it has begun stops in
 // three steps:
 //
-//  1. It has a stop source of its own, and only what begins new work gets its token, by sender.WriteEnv: accepting
+//  1. It has a separate stop source, and only what begins new work gets its token, by sender.WriteEnv: accepting
 //     connections, and receiving the next request. To drain is to request stop there. Sends are not affected.
 //  2. A connection whose receive was stopped is done: it closes its socket and ends. A sync.WaitGroup or a
 //     sender.CountingScope counts the connections.
@@ -141,8 +141,8 @@
 // releasing a lease twice; receiving into an empty buffer; running a loop twice. A configuration that is out of range
 // is an error of [NewLoop].
 //
-// What was forgotten is told to LoopConfig.OnMisuse, by default package log: leases that are not released while
-// receives wait, and leases and descriptors that are left at the end of Run. [Stats] counts the descriptors of a loop
+// LoopConfig.OnMisuse, by default package log, receives what was forgotten: leases that are not released while receives
+// wait, and leases and descriptors that are left at the end of Run. [Stats] counts the descriptors of a loop
 // (Descriptors) and its leased bytes, which tests can compare with 0. A loop that is forgotten without Run or Discard
 // is freed by the garbage collector, and logged.
 //

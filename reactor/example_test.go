@@ -18,7 +18,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// play runs a task on a loop of its own, which is stopped when the task ends.
+// play runs a task on its own loop, which is stopped when the task ends.
 func play(f func(t *task.T, l *reactor.Loop) error) {
 	l, err := reactor.NewLoop(reactor.LoopConfig{})
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 // operation on a regular file that the kernel has begun is seldom interrupted by a stop, and completes with its result.
 type File struct{ Descriptor }
 
-// FileSender is a sender of nothing about a file. See [File.Sync], [File.DataSync] and [File.Allocate].
+// FileSender changes or flushes a file and completes without a value. See [File.Sync], [File.DataSync] and
+// [File.Allocate].
 type FileSender struct {
 	affine
 	f    *File
@@ -30,20 +31,20 @@ type FileSender struct {
 	n    int64  // OpFallocate: its length
 }
 
-// Sync is a sender that completes when what was written to the file before, and its metadata, is on its storage.
+// Sync returns a sender that completes when what was written to the file before, and its metadata, is on its storage.
 //
 // Kernel operation: IORING_OP_FSYNC, fsync(2).
 func (f *File) Sync() FileSender { return FileSender{f: f, op: uring.OpFsync} }
 
-// DataSync is as [File.Sync], but of the metadata it flushes only what is needed to read the data back.
+// DataSync works as [File.Sync], but flushes only the metadata needed to read the data back.
 //
 // Kernel operation: IORING_OP_FSYNC with IORING_FSYNC_DATASYNC, fdatasync(2).
 func (f *File) DataSync() FileSender {
 	return FileSender{f: f, op: uring.OpFsync, mode: uring.FsyncDatasync}
 }
 
-// Allocate is a sender that reserves storage for n bytes of the file at offset off, so that a write of them cannot fail
-// because there is none. mode is 0, which lets the file grow, or of the FALLOC_FL_ constants of package unix.
+// Allocate returns a sender that reserves storage for n bytes of the file at offset off, so that a write of them cannot
+// fail for lack of it. mode is 0, which lets the file grow, or one of the FALLOC_FL_ constants of package unix.
 //
 // Kernel operation: IORING_OP_FALLOCATE, fallocate(2).
 func (f *File) Allocate(mode uint32, off, n int64) FileSender {
@@ -76,7 +77,7 @@ type TruncateSender struct {
 	n int64
 }
 
-// Truncate is a sender that makes the file n bytes long; what it grows by reads as zeros.
+// Truncate returns a sender that makes the file n bytes long; what it grows by reads as zeros.
 //
 // Kernel operation: IORING_OP_FTRUNCATE (Linux 6.9), else ftruncate(2) as [Offload] does it.
 func (f *File) Truncate(n int64) TruncateSender { return TruncateSender{f: f, n: n} }
@@ -134,8 +135,8 @@ func (o *TruncateOp) onCompletion(out outcome) {
 // FileStat.DirectOffset tell what a file needs.
 const DirectAlign = 4096
 
-// AlignedBuffer is n zero bytes of memory whose address is a multiple of [DirectAlign], as files need it that were
-// opened with O_DIRECT; offsets and lengths have to be multiples as well. See open(2).
+// AlignedBuffer returns n zero bytes of memory whose address is a multiple of [DirectAlign], as files opened with
+// O_DIRECT need it; offsets and lengths have to be multiples as well. See open(2).
 func AlignedBuffer(n int) []byte {
 	mem := make([]byte, n+DirectAlign-1)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) & (DirectAlign - 1))

@@ -18,11 +18,12 @@ type ReadDirSender struct {
 	buf []byte
 }
 
-// ReadDir is a sender of the next entries of the directory that the file is: as many as have room in buf, which belongs
-// to the operation from Start until it completes, and to the entries thereafter. Entries of Len 0 are the end of the
-// directory. EINVAL: buf has no room for the next one; 4 KiB is enough for any, 64 KiB is a good size.
+// ReadDir returns a sender that reads the next entries of the directory that the file is: as many as have room in buf,
+// which belongs to the operation from Start until it completes, and to the entries thereafter. Entries of Len 0 are the
+// end of the directory. It fails with EINVAL if buf has no room for the next one; 4 KiB is enough for any, 64 KiB is a
+// good size.
 //
-// There is no opcode for it: getdents64(2) as [Offload] does it.
+// io_uring has no opcode for it: it calls getdents64(2) as [Offload] does.
 func (f *File) ReadDir(buf []byte) ReadDirSender { return ReadDirSender{f: f, buf: buf} }
 
 // Connect implements [sender.Sender].
@@ -78,7 +79,7 @@ type Dirent struct {
 	Inode uint64
 }
 
-// Len is how many bytes of the buffer they take up; 0: the end of the directory.
+// Len returns how many bytes of the buffer the entries take up; 0 is the end of the directory.
 func (d Dirents) Len() int { return len(d.raw) }
 
 // Offsets within struct linux_dirent64: see getdents64(2).
@@ -88,7 +89,7 @@ const (
 	direntName   = 19
 )
 
-// All are the entries, except "." and "..".
+// All iterates over the entries, except "." and "..".
 func (d Dirents) All() iter.Seq[Dirent] {
 	return func(yield func(Dirent) bool) {
 		for rest := d.raw; len(rest) > direntName; {

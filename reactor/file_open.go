@@ -19,12 +19,12 @@ type OpenSender struct {
 	perm fs.FileMode
 }
 
-// OpenFile is a sender that opens path and gives it to f, which is new, or closed. It completes with f. flag is as for
-// [os.OpenFile] (os.O_RDONLY, os.O_CREATE, unix.O_DIRECT, …), with O_CLOEXEC added; perm are the permissions of a file
-// that it makes, less the process's umask.
+// OpenFile returns a sender that opens path and gives it to f, which is new or closed. It completes with f. flag is as
+// for [os.OpenFile] (os.O_RDONLY, os.O_CREATE, unix.O_DIRECT, …), with O_CLOEXEC added; perm are the permissions of a
+// file that it makes, less the process's umask.
 //
 // A file that was opened while the operation was being stopped is delivered, and is in f even if nothing uses the
-// value: f is to be closed if it has a loop. To open a FIFO waits for its other end, on a worker thread that others
+// value: f is to be closed if it has a loop. Opening a FIFO waits for its other end, on a worker thread that others
 // cannot use meanwhile, unless flag has unix.O_NONBLOCK.
 //
 // Kernel operation: IORING_OP_OPENAT, openat(2).

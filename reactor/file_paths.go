@@ -21,13 +21,13 @@ import (
 // errors.Is(err, fs.ErrNotExist) and the like hold. They allocate: paths are not for the hot path.
 type Dir struct {
 	loop *Loop
-	on   *Descriptor // nil: the current directory
+	on   *Descriptor // nil for the current directory
 }
 
-// Cwd is the process's current directory.
+// Cwd returns the process's current directory.
 func (l *Loop) Cwd() Dir { return Dir{loop: l} }
 
-// Dir is the directory that f is. Its operations count as operations on f.
+// Dir returns the directory that f is. Its operations count as operations on f.
 func (f *File) Dir() Dir { return Dir{loop: f.loop, on: &f.Descriptor} }
 
 func (d Dir) fd() int {
@@ -40,7 +40,7 @@ func (d Dir) fd() int {
 // cString is a path as the kernel reads it.
 type cString []byte
 
-// set copies s, and reports whether it is one that the kernel can be given.
+// set copies s, and reports whether the kernel takes it.
 func (c *cString) set(s string) bool {
 	*c = append(append((*c)[:0], s...), 0)
 	return strings.IndexByte(s, 0) < 0
@@ -48,7 +48,7 @@ func (c *cString) set(s string) bool {
 
 func (c cString) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(c)) }
 
-// startPaths is start of an operation on paths; it fails with EINVAL if the kernel cannot be given them.
+// startPaths starts an operation on paths, which fails with EINVAL if they are not valid for the kernel.
 func (o *op) startPaths(run operation, env sender.Env, valid bool) {
 	if valid {
 		o.start(run, env)
@@ -57,7 +57,7 @@ func (o *op) startPaths(run operation, env sender.Env, valid bool) {
 	}
 }
 
-// completePath is complete; an error says what was done to which path.
+// completePath completes as complete does, with errors that name the action and the path.
 func (o *single[T]) completePath(v T, out outcome, verb, path string) {
 	o.release()
 	if err := o.errorOf(out); err != nil {
@@ -77,50 +77,50 @@ type PathSender struct {
 	flags    uint32
 }
 
-// Rename is a sender that gives the file of name oldPath in d the name newPath in to. A file that has that name already
-// is replaced.
+// Rename returns a sender that gives the file of name oldPath in d the name newPath in to. It replaces a file that has
+// that name already.
 //
 // Kernel operation: IORING_OP_RENAMEAT, rename(2).
 func (d Dir) Rename(oldPath string, to Dir, newPath string) PathSender {
 	return PathSender{verb: "rename", op: uring.OpRenameat, dir: d, to: to, old: oldPath, new: newPath}
 }
 
-// Link is a sender that gives the file of name oldPath in d one more name, newPath in to.
+// Link returns a sender that gives the file of name oldPath in d one more name, newPath in to.
 //
 // Kernel operation: IORING_OP_LINKAT, link(2).
 func (d Dir) Link(oldPath string, to Dir, newPath string) PathSender {
 	return PathSender{verb: "link", op: uring.OpLinkat, dir: d, to: to, old: oldPath, new: newPath}
 }
 
-// Symlink is a sender that makes newPath a symbolic link to target, which need not exist.
+// Symlink returns a sender that makes newPath a symbolic link to target, which need not exist.
 //
 // Kernel operation: IORING_OP_SYMLINKAT, symlink(2).
 func (d Dir) Symlink(target, newPath string) PathSender {
 	return PathSender{verb: "symlink", op: uring.OpSymlinkat, dir: d, to: d, old: target, new: newPath}
 }
 
-// Unlink is a sender that removes a name of something that is no directory.
+// Unlink returns a sender that removes a name of something that is no directory.
 //
 // Kernel operation: IORING_OP_UNLINKAT, unlink(2).
 func (d Dir) Unlink(path string) PathSender {
 	return PathSender{verb: "unlink", op: uring.OpUnlinkat, dir: d, to: d, old: path}
 }
 
-// RemoveDir is a sender that removes an empty directory.
+// RemoveDir returns a sender that removes an empty directory.
 //
 // Kernel operation: IORING_OP_UNLINKAT with AT_REMOVEDIR, rmdir(2).
 func (d Dir) RemoveDir(path string) PathSender {
 	return PathSender{verb: "rmdir", op: uring.OpUnlinkat, dir: d, to: d, old: path, flags: unix.AT_REMOVEDIR}
 }
 
-// Mkdir is a sender that makes a directory with the permissions perm, less the process's umask.
+// Mkdir returns a sender that makes a directory with the permissions perm, less the process's umask.
 //
 // Kernel operation: IORING_OP_MKDIRAT, mkdir(2).
 func (d Dir) Mkdir(path string, perm fs.FileMode) PathSender {
 	return PathSender{verb: "mkdir", op: uring.OpMkdirat, dir: d, to: d, old: path, flags: modeBits(perm)}
 }
 
-// modeBits are the mode of a file to be made, as chmod(2) has it.
+// modeBits returns the mode of a file to be made, as chmod(2) has it.
 func modeBits(m fs.FileMode) uint32 {
 	bits := uint32(m.Perm())
 	if m&fs.ModeSetuid != 0 {

@@ -14,13 +14,13 @@ type movement struct {
 	f     *File
 	buf   []byte
 	off   uint64
-	index int // of the registered buffer; noIndex: none
+	index int // of the registered buffer, or noIndex
 	all   bool
 }
 
 const noIndex = -1
 
-// offset is an offset as an entry has it. A negative one stays invalid; -1 as it is would be the file's position.
+// offset converts an offset to that of an entry. A negative one stays invalid; -1 itself would be the file's position.
 func offset(off int64) uint64 {
 	if off < 0 {
 		return 1 << 63
@@ -28,78 +28,77 @@ func offset(off int64) uint64 {
 	return uint64(off)
 }
 
-// ReadSender reads into the caller's memory. See [File.ReadAt] and what follows it.
+// ReadSender reads into the caller's memory. See [File.ReadAt] and its variants.
 type ReadSender struct {
 	affine
 	movement
 }
 
-// ReadAt is a sender of the number of bytes read into buf from offset off; 0 is EOF. It may be fewer than there are,
-// which [File.ReadFullAt] does not accept. buf must be on the heap or mapped, and belongs to the operation from Start
-// until it completes.
+// ReadAt returns a sender that reads into buf from offset off and completes with the number of bytes; 0 is EOF. It may
+// be fewer than there are, which [File.ReadFullAt] does not accept. buf must be on the heap or mapped, and belongs to
+// the operation from Start until it completes.
 //
 // Kernel operation: IORING_OP_READ, pread(2).
 func (f *File) ReadAt(buf []byte, off int64) ReadSender {
 	return ReadSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
-// ReadFullAt is as [File.ReadAt], but completes when buf is full or at EOF. If it is stopped, or the file closed, when
-// a part has been read, it completes with the length of that part (see [sender.PartialReceiver]).
+// ReadFullAt reads as [File.ReadAt] does, but completes when buf is full or at EOF. If it is stopped, or the file
+// closed, when a part has been read, it completes with the length of that part (see [sender.PartialReceiver]).
 func (f *File) ReadFullAt(buf []byte, off int64) ReadSender {
 	return ReadSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
-// Read is a sender of the number of bytes read into buf from the file's position, which is advanced, or from a stream;
-// 0 is EOF. For the rest it is as [File.ReadAt].
+// Read works as [File.ReadAt], but reads from the file's position, which it advances, or from a stream.
 //
 // Kernel operation: IORING_OP_READ, read(2).
 func (f *File) Read(buf []byte) ReadSender {
 	return ReadSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
 }
 
-// ReadFixedAt is as [File.ReadAt] into registered memory. See [Loop.NewFixedBuffers].
+// ReadFixedAt reads as [File.ReadAt] does, into registered memory. See [Loop.NewFixedBuffers].
 //
 // Kernel operation: IORING_OP_READ_FIXED.
 func (f *File) ReadFixedAt(buf FixedBuffer, off int64) ReadSender {
 	return ReadSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
 }
 
-// WriteSender writes the caller's bytes. See [File.WriteAt] and what follows it.
+// WriteSender writes the caller's bytes. See [File.WriteAt] and its variants.
 type WriteSender struct {
 	affine
 	movement
 }
 
-// WriteAt is a sender of the number of bytes of buf written at offset off. It may be fewer than all, which
-// [File.WriteAllAt] does not accept. buf must be on the heap or mapped, and belongs to the operation from Start until
-// it completes.
+// WriteAt returns a sender that writes buf at offset off and completes with the number of bytes. It may be fewer than
+// all, which [File.WriteAllAt] does not accept. buf must be on the heap or mapped, and belongs to the operation from
+// Start until it completes.
 //
 // Kernel operation: IORING_OP_WRITE, pwrite(2).
 func (f *File) WriteAt(buf []byte, off int64) WriteSender {
 	return WriteSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
-// WriteAllAt is as [File.WriteAt], but completes when all of buf has been written, or with an error. If it is stopped,
-// or the file closed, when a part has been written, it completes with the length of that part (see
+// WriteAllAt writes as [File.WriteAt] does, but completes when all of buf has been written, or with an error. If it is
+// stopped, or the file closed, when a part has been written, it completes with the length of that part (see
 // [sender.PartialReceiver]).
 func (f *File) WriteAllAt(buf []byte, off int64) WriteSender {
 	return WriteSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
-// Write is a sender of the number of bytes of buf written at the file's position, which is advanced, or to a stream. A
-// pipe whose reading end is closed is EPIPE; there is no SIGPIPE. For the rest it is as [File.WriteAt].
+// Write works as [File.WriteAt], but writes at the file's position, which it advances, or to a stream. It fails with
+// EPIPE on a pipe whose reading end is closed, without SIGPIPE.
 //
 // Kernel operation: IORING_OP_WRITE, write(2).
 func (f *File) Write(buf []byte) WriteSender {
 	return WriteSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
 }
 
-// WriteAll is to [File.Write] what [File.WriteAllAt] is to [File.WriteAt].
+// WriteAll writes as [File.Write] does, but completes as [File.WriteAllAt] does.
 func (f *File) WriteAll(buf []byte) WriteSender {
 	return WriteSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex, all: true}}
 }
 
-// WriteFixedAt is as [File.WriteAt] of registered memory. See [Loop.NewFixedBuffers].
+// WriteFixedAt writes as [File.WriteAt] does, from registered memory. See [Loop.NewFixedBuffers].
 //
 // Kernel operation: IORING_OP_WRITE_FIXED.
 func (f *File) WriteFixedAt(buf FixedBuffer, off int64) WriteSender {
@@ -131,7 +130,7 @@ func (o *ReadOp) Start() { o.startTransfer(o) }
 // Start begins to write. It may be called again after each completion.
 func (o *WriteOp) Start() { o.startTransfer(o) }
 
-// transfer is what reads and writes have in common.
+// transfer is the part common to reads and writes.
 type transfer struct {
 	single[int]
 	movement
@@ -147,7 +146,7 @@ func (o *transfer) connect(m movement, write bool, r sender.Receiver[int]) {
 	o.loop, o.on, o.r = m.f.loop, &m.f.Descriptor, r
 }
 
-// startTransfer publishes it, as run.
+// startTransfer publishes the operation as run.
 func (o *transfer) startTransfer(run operation) {
 	env := o.env()
 	o.moved = 0

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileStat is what is known of a file. See statx(2).
+// FileStat describes a file. See statx(2).
 type FileStat struct {
 	Mode    fs.FileMode // type and permissions, as package os has them
 	Size    int64       // bytes
@@ -29,11 +29,11 @@ type FileStat struct {
 	Born     time.Time // zero: the file system does not report it
 
 	BlockSize    uint32 // bytes: a good size for a read or a write
-	DirectMemory uint32 // what the address of memory must be a multiple of with O_DIRECT; 0: not known
+	DirectMemory uint32 // what the address of memory must be a multiple of with O_DIRECT; 0 if unknown
 	DirectOffset uint32 // the same of offsets and lengths
 }
 
-// StatSender asks what is known of a file. See [Dir.Stat].
+// StatSender asks for a [FileStat]. See [Dir.Stat].
 type StatSender struct {
 	affine
 	verb  string // as package os has it; "": it has no path
@@ -42,20 +42,20 @@ type StatSender struct {
 	flags uint32
 }
 
-// Stat is a sender of what is known of the file that path leads to.
+// Stat returns a sender of the description of the file that path leads to.
 //
 // Kernel operation: IORING_OP_STATX, statx(2).
 func (d Dir) Stat(path string) StatSender { return StatSender{verb: "stat", dir: d, path: path} }
 
-// Lstat is as [Dir.Stat], but of a symbolic link itself if path is one.
+// Lstat works as [Dir.Stat], but does not follow path if it is a symbolic link.
 func (d Dir) Lstat(path string) StatSender {
 	return StatSender{verb: "lstat", dir: d, path: path, flags: unix.AT_SYMLINK_NOFOLLOW}
 }
 
-// Stat is a sender of what is known of the file.
+// Stat returns a sender of the description of the file.
 func (f *File) Stat() StatSender { return StatSender{dir: f.Dir(), flags: unix.AT_EMPTY_PATH} }
 
-// statMask is what is asked for.
+// statMask selects the fields of statx(2).
 const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_DIOALIGN
 
 // Connect implements [sender.Sender].
@@ -122,7 +122,7 @@ func fileStat(x *unix.Statx_t) FileStat {
 
 func fileTime(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
 
-// fileMode is what package os makes of a st_mode. See inode(7).
+// fileMode converts a st_mode to the mode of package os. See inode(7).
 func fileMode(m uint32) fs.FileMode {
 	mode := fs.FileMode(m&0o777) | fileType(m&unix.S_IFMT>>12)
 	if m&unix.S_ISUID != 0 {
@@ -137,7 +137,8 @@ func fileMode(m uint32) fs.FileMode {
 	return mode
 }
 
-// fileType is the type of a file whose DT_ number is t: see readdir(3). It is the upper bits of st_mode as well.
+// fileType returns the type of a file whose DT_ number is t: see readdir(3). The upper bits of st_mode are that number
+// too.
 func fileType(t uint32) fs.FileMode {
 	switch t {
 	case unix.DT_REG:

@@ -21,10 +21,10 @@ type ReadvSender struct {
 	vectored
 }
 
-// ReadvAt is a sender of the number of bytes read from offset off into bufs, in order: all that fit, or those until
-// the end of the file. If it is stopped, or the file closed, when a part has been read, it completes with the length
-// of that part. The slice bufs is read by Connect and not kept; its pieces must be on the heap or mapped, and belong
-// to the operation from Start until it completes. At most 1024 pieces.
+// ReadvAt returns a sender that reads from offset off into bufs, in order, and completes with the number of bytes: all
+// that fit, or those until the end of the file. If it is stopped, or the file closed, when a part has been read, it
+// completes with the length of that part. The slice bufs is read by Connect and not kept; its pieces must be on the
+// heap or mapped, and belong to the operation from Start until it completes. At most 1024 pieces.
 //
 // Kernel operation: IORING_OP_READV, preadv(2).
 func (f *File) ReadvAt(bufs [][]byte, off int64) ReadvSender {
@@ -37,8 +37,8 @@ type WritevSender struct {
 	vectored
 }
 
-// WritevAt is a sender of the number of bytes of bufs written at offset off, which is that of all of them, in order;
-// else it is as [File.ReadvAt].
+// WritevAt returns a sender that writes all of bufs at offset off, in order, and completes with the number of bytes;
+// else it works as [File.ReadvAt].
 //
 // Kernel operation: IORING_OP_WRITEV, pwritev(2).
 func (f *File) WritevAt(bufs [][]byte, off int64) WritevSender {
@@ -69,7 +69,7 @@ func (o *ReadvOp) Start() { o.startTransfer(o) }
 // Start begins to write. It may be called again after each completion.
 func (o *WritevOp) Start() { o.startTransfer(o) }
 
-// vectorTransfer is what they have in common.
+// vectorTransfer is the part common to both.
 type vectorTransfer struct {
 	single[int]
 	mem   pieces
@@ -83,7 +83,7 @@ func (o *vectorTransfer) connect(v vectored, write bool, r sender.Receiver[int])
 	o.policy, o.loop, o.on, o.r = policyFile, v.f.loop, &v.f.Descriptor, r
 }
 
-// startTransfer publishes it, as run.
+// startTransfer publishes the operation as run.
 func (o *vectorTransfer) startTransfer(run operation) {
 	env := o.env()
 	o.mem.rewind()

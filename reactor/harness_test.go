@@ -18,7 +18,7 @@ import (
 // patience is how long anything may take before a test is given up. Nothing is expected to.
 const patience = 10 * time.Second
 
-// running is a loop that runs on a goroutine of its own.
+// running is a loop that runs on its own goroutine.
 type running struct {
 	*reactor.Loop
 	t     testing.TB

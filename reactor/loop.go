@@ -35,7 +35,7 @@ type Loop struct {
 	finished   int          // how many of finishing have finished
 	delivering *op          // the operation that delivers an item of its final completion, or nil: see beginDelivery
 	buffers    Buffers
-	whole      *Buffers // for whole datagrams; nil: none was asked for
+	whole      *Buffers // for whole datagrams; nil until first used
 	now        int64    // ns on the loop's clock, when the turn began
 	yielded    int64    // when the loop last yielded
 	late       lateness
@@ -61,7 +61,7 @@ type Loop struct {
 	begun      atomic.Bool     // Run or Discard was called
 	unused     runtime.Cleanup // frees a loop that was forgotten before that
 	coroutines task.CoroutinePool
-	tasks      *taskOp // nil: the loop has no coroutines
+	tasks      *taskOp // nil if the loop has no coroutines
 	failed     error   // what Run returns besides its own error: see Fail
 	jobs       jobQueue
 	fixed      []byte // memory that the ring has registered; it stays until the ring is closed
@@ -86,7 +86,7 @@ type Loop struct {
 //
 // A function that calls runtime.Goexit on the loop's thread, as FailNow of package testing does, does not end the loop:
 // the operation completes with [sender.ErrGoexit], and from there on the deferred functions of the goroutine run the
-// loop. But Run cannot return any more: when the loop has drained, [Loop.Done] is closed and the goroutine ends. Until
+// loop. But Run can no longer return: when the loop has drained, [Loop.Done] is closed and the goroutine ends. Until
 // then each Goexit keeps a part of the stack.
 //
 // Run never unlocks the thread. Let the goroutine end after Run: the Go runtime then retires the thread, whose affinity
@@ -120,7 +120,7 @@ func (l *Loop) Run(setup func()) (err error) {
 	return l.drive(setup)
 }
 
-// stopClocks is called when the loop has ended.
+// stopClocks stops measuring the CPU time and the turns of a loop that has ended.
 func (l *Loop) stopClocks() {
 	l.readCPU()
 	l.turns.began.Store(0)
@@ -190,7 +190,7 @@ func (l *Loop) resumeDelivery() {
 	}
 }
 
-// limited is an operation that checks after each item whether its entry has to be cancelled. It may check more often.
+// limited is an operation that checks, at least after each item, whether its entry has to be cancelled.
 type limited interface{ afterItem() }
 
 // batch bounds what one turn takes of each kind of work, so that none can starve the others.
@@ -315,21 +315,21 @@ func (l *Loop) enter() error {
 	return err
 }
 
-// Now is the time at which this turn began, in nanoseconds on CLOCK_MONOTONIC.
+// Now returns the time at which this turn began, in nanoseconds on CLOCK_MONOTONIC.
 func (l *Loop) Now() int64 { return l.now }
 
-// Done is closed when Run returns, or its goroutine ends. From any thread.
+// Done returns a channel that is closed when Run returns, or its goroutine ends. From any thread.
 func (l *Loop) Done() <-chan struct{} { return l.done }
 
-// Caps is what the loop's ring can do, and may: see LoopConfig.Restrict. From any thread.
+// Caps returns what the loop's ring can do, and may: see LoopConfig.Restrict. From any thread.
 func (l *Loop) Caps() uring.Caps {
 	c := l.ring.Caps()
 	c.Ops = l.ops
 	return c
 }
 
-// RingChoice tells which ring the loop has, and why. From any thread.
+// RingChoice returns which ring the loop has, and why. From any thread.
 func (l *Loop) RingChoice() RingChoice { return l.choice }
 
-// Buffers are the loop's receive buffers.
+// Buffers returns the loop's receive buffers.
 func (l *Loop) Buffers() *Buffers { return &l.buffers }

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LoopConfig is how a [Loop] is made. Its zero value works.
+// LoopConfig configures a [Loop]. Its zero value works.
 type LoopConfig struct {
-	// Name is the loop's in labels of profiles and goroutine dumps, and in reports. The loops of a [Reactor] have their
-	// number behind it, or for a name. Default: "loop".
+	// Name names the loop in labels of profiles and goroutine dumps, and in reports. The loops of a [Reactor] append
+	// their number to it, or use the number as the name. Default: "loop".
 	Name string
 	// Ring chooses the ring. Default: [Auto].
 	Ring RingKind
@@ -39,17 +39,17 @@ type LoopConfig struct {
 	// MaxOffloads is how many jobs may run on worker threads at a time: see [Offload]. At most 10000. Default 8.
 	MaxOffloads int
 	// TimerSlack is the shortest time that the loop sleeps when a timer is near, so that timers which are due close
-	// together expire together; otherwise each of them would cost a sleep of its own. A timer is late by at most that
-	// much because of it. Default 50 µs, which is the slack of threads in Linux, see PR_SET_TIMERSLACK(2const), that
-	// io_uring does not apply. Negative: none.
+	// together expire together; otherwise each of them would cost a sleep. A timer is late by at most that much because
+	// of it. Default 50 µs, which is the slack of threads in Linux, see PR_SET_TIMERSLACK(2const), that io_uring does
+	// not apply. A negative one is 0.
 	TimerSlack time.Duration
 	// MinWait trades latency for CPU time: a loop that goes to sleep sleeps for at least that long, so that each
 	// wake-up finds more completions. What arrives meanwhile, posts of other threads too, is late by at most that much;
 	// timers are not. After MinWait the first completion wakes the loop immediately.
 	//
 	// It is useful at some 10 000 to 60 000 messages a second on a loop: fewer messages are too far apart to share a
-	// wake-up, and with more the loop hardly sleeps. It slows down a peer that waits for each reply before it sends
-	// the next request. It has steps of 1 µs, and is 100 ms at most. Default 0: none.
+	// wake-up, and with more the loop hardly sleeps. It slows down a peer that waits for each reply before it sends the
+	// next request. It has steps of 1 µs, and is 100 ms at most. Default 0.
 	MinWait time.Duration
 	// DrainTimeout is how long [Loop.Run], once stopped, waits for the operations in flight to complete. Operations
 	// that have not completed by then are leaked, counted, and named by the error of Run, which matches [ErrLeaked]. Tasks
@@ -57,7 +57,7 @@ type LoopConfig struct {
 	// Default 10 s.
 	DrainTimeout time.Duration
 	// SlowTurn is how long the loop may be in one callback, or in all that it has to do before it looks for completions
-	// again, before that is reported. Default 1 s. Negative: it is not.
+	// again, before that is reported. Default 1 s. Negative disables the reports.
 	SlowTurn time.Duration
 	// OnSlowTurn is called when a turn lasts longer than SlowTurn, while it lasts or when it has just ended: on another
 	// goroutine, which watches all loops of the process, so that it must return soon. It is called once for a turn, and
@@ -86,7 +86,7 @@ const (
 	maxDrain      = math.MaxInt64
 )
 
-// withDefaults is cfg with its defaults filled in, or the reason why it is invalid.
+// withDefaults returns cfg with its defaults filled in, or the reason why it is invalid.
 func (cfg LoopConfig) withDefaults() (LoopConfig, error) {
 	err := cmp.Or(
 		setInRange("LoopConfig.Entries", &cfg.Entries, 1, maxEntries, 1024),
@@ -112,7 +112,7 @@ func (cfg LoopConfig) withDefaults() (LoopConfig, error) {
 	return cfg, err
 }
 
-// setInRange makes *v, which has the name name, the default otherwise if it is 0. It fails if *v is out of range.
+// setInRange sets *v to otherwise if it is 0, and returns an error that names it if it is out of range.
 func setInRange[T int | time.Duration](name string, v *T, least, most, otherwise T) error {
 	switch {
 	case *v == 0:

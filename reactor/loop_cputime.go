@@ -20,14 +20,14 @@ type cpuTime struct {
 	waited ratchet
 }
 
-// start is called on the loop's thread.
+// start begins to measure. On the loop's thread.
 func (c *cpuTime) start(sys host.System, thread int) {
 	c.before.Store(sys.ThreadTime(thread))
 	c.began.Store(sys.Clock())
 	c.thread.Store(int64(thread))
 }
 
-// readCPU is for how long the loop has been busy and has waited. From any thread.
+// readCPU returns for how long the loop has been busy and has waited. From any thread.
 func (l *Loop) readCPU() (busy, waited time.Duration) {
 	c := &l.cpu
 	var used, rest int64

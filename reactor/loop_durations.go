@@ -15,13 +15,13 @@ import (
 type Durations struct {
 	// Bounds are upper bounds, which increase. They are shared: do not change them.
 	Bounds []time.Duration
-	// Counts[i] is how many durations were up to Bounds[i] and above the bound before it. The last element, behind those
-	// of the bounds, is how many were above all of them. nil: there were none.
+	// Counts[i] is how many durations were up to Bounds[i] and above the bound before it. The last element, behind
+	// those of the bounds, is how many were above all of them. nil if there were no durations.
 	Counts []uint64
 	Sum    time.Duration // of all of them
 }
 
-// Count is how many durations there were.
+// Count returns the number of durations.
 func (d Durations) Count() (n uint64) {
 	for _, c := range d.Counts {
 		n += c
@@ -29,7 +29,7 @@ func (d Durations) Count() (n uint64) {
 	return n
 }
 
-// String is their number and their sum.
+// String returns the number of durations and their sum.
 func (d Durations) String() string { return fmt.Sprintf("%d (%v)", d.Count(), d.Sum) }
 
 // distribution is Durations that a loop counts on its thread, and stores for other threads once a turn.
@@ -37,7 +37,7 @@ type distribution struct {
 	cells   *histogram.Cells
 	counts  [maxCells]uint64
 	sum     time.Duration
-	changed uint64 // has a bit for each cell that has changed since the last publish
+	changed uint64 // a bit for each cell that has changed since the last publish
 	shared  [maxCells]atomic.Uint64
 	total   atomic.Int64 // the sum
 }
@@ -62,7 +62,7 @@ func (d *distribution) publish() {
 	d.total.Store(int64(d.sum))
 }
 
-// read is what was published last. From any thread.
+// read returns what was published last. From any thread.
 func (d *distribution) read() Durations {
 	out := Durations{
 		Bounds: d.cells.Bounds(), Counts: make([]uint64, d.cells.Len()), Sum: time.Duration(d.total.Load()),

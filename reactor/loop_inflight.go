@@ -18,13 +18,13 @@ import (
 // InFlight is an operation in flight, for humans: see [Loop.InFlight].
 type InFlight struct {
 	Operation string        // the name of the operation state without Op: "Recv", "Dial", "Sleep", …
-	Fd        int           // the descriptor that it is about; -1: none
+	Fd        int           // the descriptor that it is about, or -1
 	Age       time.Duration // since Start, in steps of a millisecond; wrong for operations older than 52 days
 	State     string        // "in the ring", "waits", "completes", "is cancelled", "timer", "waits for Recv", …
-	Where     string        // of a task, file:line of the program where it awaits; "" if that is not known
+	Where     string        // of a task, file:line of the program where it awaits; "" if unknown
 }
 
-// String is one line.
+// String returns one line.
 func (f InFlight) String() string {
 	on := ""
 	if f.Fd >= 0 {
@@ -81,7 +81,7 @@ func (q *inFlightQuery) next() (more bool) {
 	return true
 }
 
-// name is the name of an operation's type.
+// name returns the name of an operation's type from a cache.
 func (q *inFlightQuery) name(run operation) string {
 	t := reflect.TypeOf(run)
 	name, ok := q.names[t]
@@ -95,7 +95,7 @@ func (q *inFlightQuery) name(run operation) string {
 	return name
 }
 
-// sorted is the list, the oldest first.
+// sorted returns the list, the oldest first.
 func (q *inFlightQuery) sorted() []InFlight {
 	slices.SortStableFunc(q.all, func(a, b InFlight) int { return cmp.Compare(b.Age, a.Age) })
 	return q.all
@@ -117,13 +117,13 @@ func (q *inFlightQuery) Run() {
 	}
 }
 
-// Abandon is called if the loop has ended.
+// Abandon ends the query, because the loop has ended.
 func (q *inFlightQuery) Abandon(error) {
 	q.ended = true
 	close(q.answer)
 }
 
-// describe is the operation in a slot, at a time on the loop's clock.
+// describe describes the operation in a slot, at a time on the loop's clock.
 func (s *slot) describe(name string, now int64) InFlight {
 	f := InFlight{Fd: -1, State: "timer", Operation: name}
 	f.Age = time.Duration(uint32(now>>slotTime)-s.since()) << slotTime
@@ -151,7 +151,7 @@ func (s *slot) describe(name string, now int64) InFlight {
 	return f
 }
 
-// operationName is the name of an operation's type, without package, type arguments and the suffix Op.
+// operationName returns the name of an operation's type, without package, type arguments and the suffix Op.
 func operationName(run operation) string {
 	name, _, _ := strings.Cut(fmt.Sprintf("%T", run), "[")
 	name = name[strings.LastIndexByte(name, '.')+1:]
@@ -190,7 +190,7 @@ func (l *Loop) inFlightText(ctx context.Context) string {
 	return b.String()
 }
 
-// askInFlight is InFlight from any thread.
+// askInFlight calls InFlight from any thread.
 func (l *Loop) askInFlight(ctx context.Context) ([]InFlight, error) {
 	if l.coroutines.Here() {
 		return l.InFlight(), nil

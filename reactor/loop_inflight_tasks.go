@@ -37,7 +37,7 @@ func (l *Loop) tasksInFlight() (all []InFlight) {
 	return all
 }
 
-// inSlot is the id of the operation in the slot table.
+// inSlot returns the id of the operation in the slot table.
 func (o *op) inSlot() uint64 { return o.id }
 
 func (o *timed) inSlot() uint64 { return o.id }

@@ -20,7 +20,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// What is in flight is listed with its descriptor and age, from any thread; a blocked loop is told, too.
+// What is in flight is listed with its descriptor and age, from any thread; a blocked loop is reported, too.
 func TestInFlight(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Name: "listed", SlowTurn: -1})

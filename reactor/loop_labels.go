@@ -11,7 +11,7 @@ import (
 // goroutine dumps: that of the loop itself, its tasks, and the functions of [Offload]. Its value is [Loop.Name].
 const Label = "reactor.loop"
 
-// Name is LoopConfig.Name, or the number of the loop in its Reactor. From any thread.
+// Name returns LoopConfig.Name, or the number of the loop in its Reactor. From any thread.
 func (l *Loop) Name() string { return l.name }
 
 // label labels the calling goroutine. Goroutines and coroutines that it makes inherit the label.

@@ -16,15 +16,15 @@ const (
 	lateTurns = 64
 )
 
-// lateness is what a loop knows about being late.
+// lateness tracks how late a loop is.
 type lateness struct {
-	turns   int   // for so many more turns timers are held back
+	turns   int   // for how many more turns timers are held back
 	stalled int64 // ns
 	timers  distribution
 }
 
-// judge is called when the loop has checked its ring again after gap. It had meant to sleep for planned; negative: for
-// as long as nothing happens. It reports whether the loop is late.
+// judge reports whether a loop that has checked its ring again after gap is late. It had meant to sleep for planned,
+// or, if that is negative, for as long as nothing happens.
 //
 // The whole gap counts as stalled: in which part of it the loop could not run cannot be known.
 func (t *lateness) judge(gap int64, planned time.Duration) bool {
@@ -36,7 +36,7 @@ func (t *lateness) judge(gap int64, planned time.Duration) bool {
 	return true
 }
 
-// holdBack reports whether timers are held back in a turn that has taken so many completions.
+// holdBack reports whether timers are held back in a turn that has taken that many completions.
 func (t *lateness) holdBack(completions int) bool {
 	if t.turns == 0 {
 		return false
@@ -47,9 +47,9 @@ func (t *lateness) holdBack(completions int) bool {
 	return t.turns != 0
 }
 
-// Stalled is how much of the time up to [Loop.Now] the loop was kept from checking its ring, in nanoseconds: because
-// the process or the machine was stopped, the thread had no CPU, or a callback blocked it, for half a second or longer
-// than it meant to sleep. The sleep in which that happened counts as well.
+// Stalled returns how much of the time up to [Loop.Now] the loop was kept from checking its ring, in nanoseconds:
+// because the process or the machine was stopped, the thread had no CPU, or a callback blocked it, for half a second or
+// longer than it meant to sleep. The sleep in which that happened counts as well.
 //
 // It is for timeouts that judge a peer by what it did, such as an idle timeout: Now minus Stalled is a clock that
 // stands still while the loop could not see what peers did. Timers expire by Now. While no timer is pending the loop

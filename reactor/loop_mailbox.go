@@ -4,8 +4,8 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// Mailbox is where a loop receives messages with values of one type from other threads. Call [Mailbox.Init] once; then
-// any thread may post to it.
+// Mailbox receives messages for a loop from other threads, with values of one type. Call [Mailbox.Init] once; then any
+// thread may post to it.
 type Mailbox[T any] struct {
 	l *Loop
 	h MailboxHandler[T]

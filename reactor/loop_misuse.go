@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What LoopConfig.OnMisuse is told matches one of these.
+// The errors that LoopConfig.OnMisuse receives match one of these.
 var (
 	ErrNotClosed   = errors.New("descriptors were not closed")
 	ErrNotReleased = errors.New("leases were not released")
 )
 
-// misuse tells the program what it does wrong. On the loop's thread.
+// misuse reports to the program what it does wrong. On the loop's thread.
 func (l *Loop) misuse(err error) {
 	if f := l.cfg.OnMisuse; f != nil {
 		f(err)
@@ -29,7 +29,7 @@ func (l *Loop) misuse(err error) {
 	}
 }
 
-// reportLeft tells what the program has left behind at the end of Run.
+// reportLeft reports what the program has left behind at the end of Run.
 func (l *Loop) reportLeft() {
 	if l.reported {
 		return // OnMisuse has called runtime.Goexit
@@ -45,7 +45,7 @@ func (l *Loop) reportLeft() {
 	}
 }
 
-// list is the first numbers of the descriptors that are owned, in words.
+// list returns the first numbers of the descriptors that are owned, in words.
 func (t *ownedFDs) list() string {
 	const most = 8
 	var names []string
@@ -64,7 +64,7 @@ func (t *ownedFDs) list() string {
 type exhaustion struct {
 	timer timerqueue.Timer
 	moves uint64 // starvation.moves when the timer was set
-	told  int64  // when it was last reported, on the loop's clock; 0: never
+	told  int64  // when it was last reported, on the loop's clock; 0 if never
 }
 
 const (
@@ -72,7 +72,7 @@ const (
 	exhaustedPause = time.Minute     // between two reports
 )
 
-// noticeExhausted is called when a receive begins to wait for a buffer.
+// noticeExhausted sets the timer of a report, because a receive begins to wait for a buffer.
 func (b *Buffers) noticeExhausted() {
 	if e := &b.exhausted; b.inRing == 0 && len(b.free) == 0 && !e.timer.Pending() {
 		e.moves = b.starved.moves
@@ -98,13 +98,13 @@ func (r *reportExhausted) OnTimer(now int64) {
 	}
 }
 
-// forgotten is what a loop holds that has never run.
+// forgotten holds the resources of a loop that has never run.
 type forgotten struct {
 	ring host.Ring
 	mem  []byte
 }
 
-// free is called when the garbage collector has found that nothing refers to the loop.
+// free frees them when the garbage collector has found that nothing refers to the loop.
 func (f forgotten) free() {
 	_ = f.ring.Close()
 	_ = unix.Munmap(f.mem)

@@ -8,9 +8,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// remoteStack is how other threads reach a loop: a stack of work whose head also says whether the loop sleeps. A
-// producer learns that from the exchange that it makes anyway. So one sleep costs one wake-up, however many threads
-// push meanwhile.
+// remoteStack is a stack of work from other threads, whose head also says whether the loop sleeps. A producer learns
+// that from the exchange that it makes anyway. So one sleep costs one wake-up, however many threads push meanwhile.
 type remoteStack struct{ stack[sender.Work] }
 
 // The marks of every remoteStack.
@@ -24,7 +23,7 @@ var _ = [1]struct{}{}[unsafe.Offsetof(sender.Work{}.Next)]
 
 func (s *remoteStack) init() { s.stack.asleep, s.stack.closed = asleep, closed }
 
-// push adds w. wake: the loop sleeps and must be woken. ok is false when the stack is closed.
+// push adds w. wake means that the loop sleeps and must be woken. ok is false when the stack is closed.
 func (s *remoteStack) push(w *sender.Work) (wake, ok bool) {
 	found := s.stack.push(w)
 	return found == asleep, found != closed

@@ -24,7 +24,7 @@ func restrict(ring host.Ring, ops uring.OpSet) error {
 	return nil
 }
 
-// allowed are those of a ring's opcodes that the loop may submit.
+// allowed returns those of a ring's opcodes that the loop may submit.
 func (cfg *LoopConfig) allowed(ops uring.OpSet) uring.OpSet {
 	if cfg.Restrict == (uring.OpSet{}) {
 		return ops

@@ -54,8 +54,7 @@ func (l *Loop) drained() bool {
 	return l.gaveUp
 }
 
-// drainReserve is the last part of a drain. It is for the operations that aborted tasks start, such as closing their
-// sockets.
+// drainReserve returns the last part of a drain, for the operations that aborted tasks start, such as closing sockets.
 func (l *Loop) drainReserve() time.Duration { return l.cfg.DrainTimeout / 8 }
 
 // watchdog is a Loop as the handler of the timer that bounds its drain.

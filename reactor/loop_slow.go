@@ -24,7 +24,7 @@ type SlowTurn struct {
 	Stack []byte
 }
 
-// String is several lines that say what is wrong, where, and what to do instead.
+// String returns several lines that say what is wrong, where, and what to do instead.
 func (s SlowTurn) String() string {
 	return fmt.Sprintf("reactor: loop %s has been in one callback or task for %v and serves nothing else meanwhile. "+
 		"What runs on a loop must not block: use Offload for a call that blocks, task.Queue or task.Cond in place of a "+
@@ -37,7 +37,7 @@ const (
 	slowTurn = time.Second
 	// slowTurnEvery is the shortest time between two reports of one loop.
 	slowTurnEvery = 10 * time.Second
-	// maxStackGoroutines is with how many goroutines the world is stopped for a stack.
+	// maxStackGoroutines bounds the goroutines with which the world is stopped for a stack.
 	maxStackGoroutines = 10_000
 )
 
@@ -51,14 +51,14 @@ var turnWatch turnWatcher
 type turnWatcher struct {
 	mu     sync.Mutex
 	loops  map[*Loop]*watchedTurn
-	quit   chan struct{} // ends the goroutine; nil: there is none
+	quit   chan struct{} // ends the goroutine; nil without one
 	period time.Duration
 	last   int64 // when it last looked
 	froze  int64 // the last time in which it could not run: it began then …
 	thawed int64 // … and ended then
 }
 
-// watchedTurn is what the watcher knows of a loop's turn.
+// watchedTurn records what the watcher has seen of a loop's turn.
 type watchedTurn struct {
 	began    int64
 	held     time.Duration
@@ -108,7 +108,7 @@ func (w *turnWatcher) restart() {
 	go w.run(period, w.quit)
 }
 
-// run is the goroutine.
+// run looks at the loops once a period until quit is closed.
 func (w *turnWatcher) run(period time.Duration, quit chan struct{}) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -147,7 +147,8 @@ func (w *turnWatcher) look(quit chan struct{}) (slow []SlowTurn) {
 	return slow
 }
 
-// lasts takes a look at the loop's turn, which began then, after some time has passed. False: the loop sleeps.
+// lasts takes a look at the loop's turn, which began then, after some time has passed, and reports false if the loop
+// sleeps.
 func (t *watchedTurn) lasts(began, now int64, passed time.Duration) bool {
 	if began != t.began {
 		*t = watchedTurn{began: began, silent: t.silent}
@@ -157,7 +158,7 @@ func (t *watchedTurn) lasts(began, now int64, passed time.Duration) bool {
 	return began != 0
 }
 
-// frozen is for how long of a time the process could not run.
+// frozen returns for how much of a time the process could not run.
 func (w *turnWatcher) frozen(from, to int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +181,7 @@ func (s SlowTurn) report() {
 	log.Print(s)
 }
 
-// goroutineID is the number of the calling goroutine.
+// goroutineID returns the number of the calling goroutine.
 func goroutineID() int64 {
 	buf := make([]byte, 64)
 	id, _ := parseGoroutine(buf[:runtime.Stack(buf, false)])
@@ -199,8 +200,8 @@ func parseGoroutine(stack []byte) (id int64, state string) {
 	return id, state
 }
 
-// stackOf is the stack of a loop's goroutine or, if that has switched to a coroutine, of the coroutine that runs. nil:
-// it was not found.
+// stackOf returns the stack of a loop's goroutine or, if that has switched to a coroutine, of the coroutine that runs;
+// nil if it was not found.
 func stackOf(loop int64) []byte {
 	buf := make([]byte, 1<<20)
 	n := runtime.Stack(buf, true)

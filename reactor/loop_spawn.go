@@ -22,9 +22,9 @@ import (
 // It allocates once.
 func (l *Loop) Spawn(s task.Sender) { l.SpawnOr(s, nil) }
 
-// SpawnOr is [Loop.Spawn] for a task that owns something before it begins. If the task's function is never called,
-// because the loop has been stopped, notRun is called instead, once: on the loop's thread, where a Close still works,
-// or on the calling thread if Run has returned.
+// SpawnOr spawns, as [Loop.Spawn] does, a task that owns something before it begins. If the task's function is never
+// called, because the loop has been stopped, notRun is called instead, once: on the loop's thread, where a Close still
+// works, or on the calling thread if Run has returned.
 func (l *Loop) SpawnOr(s task.Sender, notRun func()) {
 	sp := &spawned{loop: l, notRun: notRun}
 	s.Connect(&sp.op, sp)
@@ -65,8 +65,8 @@ func (s *spawned) SetError(err error) {
 	l.Fail(fmt.Errorf("reactor: a spawned task failed, and LoopConfig.OnTaskError is nil: %w", err))
 }
 
-// Coroutines is the pool of the coroutines of tasks on this loop. It makes a Loop a [task.CoroutineScheduler], and is
-// called by package task only.
+// Coroutines returns the pool of the coroutines of tasks on this loop. It makes a Loop a [task.CoroutineScheduler], and
+// is called by package task only.
 func (l *Loop) Coroutines() *task.CoroutinePool {
 	switch {
 	case l.tasks != nil:
@@ -82,8 +82,8 @@ func (l *Loop) Coroutines() *task.CoroutinePool {
 
 var _ task.CoroutineScheduler = (*Loop)(nil)
 
-// taskOp is all tasks of a loop as one operation in flight, from the first task on. So a loop that drains waits for its
-// tasks. It finishes each time that there are tasks to resume, and for good when it is drained.
+// taskOp represents all tasks of a loop as one operation in flight, from the first task on. So a loop that drains waits
+// for its tasks. It finishes each time that there are tasks to resume, and for good when it is drained.
 type taskOp struct {
 	loop  *Loop
 	id    uint64
@@ -94,7 +94,7 @@ type taskOp struct {
 
 // taskState is the state of a taskOp.
 //
-//	running → draining   the loop begins to drain: no task begins any more, tasks are stopped, and a timer runs that
+//	running → draining   the loop begins to drain: no further task begins, tasks are stopped, and a timer runs that
 //	                     aborts them
 //	draining → drained   the last coroutine has ended
 type taskState uint8
@@ -105,7 +105,7 @@ const (
 	tasksDrained
 )
 
-// makeReady has finish called.
+// makeReady lets the loop call finish.
 func (t *taskOp) makeReady() {
 	if !t.ready {
 		t.ready = true
@@ -113,7 +113,7 @@ func (t *taskOp) makeReady() {
 	}
 }
 
-// cancel is called when the loop begins to drain.
+// cancel stops the tasks, because the loop begins to drain.
 func (t *taskOp) cancel() {
 	if t.state != tasksRunning {
 		return
@@ -144,7 +144,7 @@ func (t *taskOp) abandon() {
 	if t.state == tasksRunning {
 		t.loop.coroutines.Drain(nil)
 	}
-	_ = t.loop.coroutines.Abandon() // what the loop has failed with is told
+	_ = t.loop.coroutines.Abandon() // the loop reports what it has failed with
 	t.loop.slots.release(t.id)
 }
 

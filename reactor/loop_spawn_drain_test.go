@@ -91,7 +91,7 @@ func TestAbortedTaskClosesItsSocket(t *testing.T) {
 	})
 }
 
-// brokenRing is a loop whose ring fails when it is told to.
+// brokenRing is a loop whose ring fails on demand.
 func brokenRing(t *testing.T, kind reactor.RingKind) (r *running, fail func()) {
 	broken := new(atomic.Bool)
 	l, h := hook(t, kind, reactor.LoopConfig{})
@@ -153,7 +153,7 @@ func (op *onStopOp) OnStop() {
 	op.r.SetStopped()
 }
 
-// What a task awaits on another thread completes after the loop's ring has failed, when the loop takes no work any more
+// What a task awaits on another thread completes after the loop's ring has failed, when the loop no longer takes work
 // and has not aborted its tasks yet.
 func TestCompletionWhileTheRingFails(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {

@@ -19,7 +19,7 @@ type stack[T any] struct {
 	bottom *T // what the lowest element is linked to
 }
 
-// link is the link of an element.
+// link returns the address of the link of an element.
 func link[T any](element *T) **T { return (**T)(unsafe.Pointer(element)) }
 
 // push puts an element, which is on no stack, on the top, unless the stack is closed. It returns the head it found.
@@ -42,7 +42,7 @@ func (s *stack[T]) push(element *T) (found *T) {
 }
 
 // take empties the stack, and makes the consumer awake. It returns the elements linked in the order in which they were
-// pushed; the last is linked to bottom, and without any bottom is what it returns. It is for the consumer.
+// pushed; the last is linked to bottom, which take returns if there are none. It is for the consumer.
 func (s *stack[T]) take() (first *T) {
 	first = s.bottom
 	element := s.head.Load()

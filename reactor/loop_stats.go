@@ -22,7 +22,7 @@ type counts struct {
 // sharedCounts are the counters of a loop that any thread may read. The loop stores them once a turn. Reading takes no
 // lock and does not disturb the loop.
 type sharedCounts struct {
-	_           [64]byte // a cache line of their own
+	_           [64]byte // fills the cache line
 	entries     atomic.Uint64
 	completions atomic.Uint64
 	enters      atomic.Uint64
@@ -48,17 +48,17 @@ type Stats struct {
 	Enters      uint64 // times the ring was entered
 	Overflows   uint64 // enters that found completions waiting behind a full completion queue; epoll's is never full
 	Cancels     uint64 // entries of these that cancel another one
-	// The cancels that have completed, by their result: the operation was cancelled; the ring had no such operation any
-	// more; or it can not be stopped any more, and completes by itself.
+	// The cancels that have completed, by their result: the operation was cancelled; the ring no longer had such an
+	// operation; or it can no longer be stopped, and completes by itself.
 	Canceled, CancelsNotFound, CancelsAlready uint64
 
 	Posts       uint64 // work taken from other threads
 	Timers      uint64 // timers expired
 	Stale       uint64 // completions of operations that had completed: always 0, or there is a bug
 	BufferWaits uint64 // receives that found no buffer and had to wait for one
-	// Busy is for how long the loop could not serve anything else since Run began: the CPU time of its thread, in the
-	// kernel too, and what turns of a millisecond or more took beyond that, because a callback blocked or the thread
-	// waited for a CPU.
+	// Busy is the time in which the loop could not serve anything else since Run began: the CPU time of its thread, in
+	// the kernel too, and what turns of a millisecond or more took beyond that, because a callback blocked or the
+	// thread waited for a CPU.
 	Busy        time.Duration
 	Waiting     time.Duration // the rest of the time since then: asleep, or waiting for a CPU in a short turn
 	LongestTurn time.Duration // the longest time that the loop has run callbacks without looking for completions
@@ -113,7 +113,7 @@ func (c *counts) canceledWith(res int32) {
 	}
 }
 
-// rare is the sum of the counts that rarely change.
+// rare returns the sum of the counts that rarely change.
 func (c *counts) rare() uint64 {
 	return c.cancels + c.canceled + c.notFound + c.already + c.posts + c.timers + c.stale + c.bufferWaits +
 		uint64(c.leaked)

@@ -4,7 +4,7 @@ package reactor
 
 import "syscall"
 
-// resultOf is the result of an entry that failed with err, an error of host.System; 0 if it is nil.
+// resultOf converts err, an error of host.System, to the result of an entry; 0 if it is nil.
 func resultOf(err error) int32 {
 	errno, ok := err.(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
 	if err != nil && !ok {

@@ -9,7 +9,7 @@ import (
 
 var _ sender.TimedScheduler = (*Loop)(nil)
 
-// Clock is the time, in nanoseconds on the clock of [Loop.Now]. From any thread. It is part of
+// Clock returns the time, in nanoseconds on the clock of [Loop.Now]. From any thread. It is part of
 // [sender.TimedScheduler].
 func (l *Loop) Clock() int64 { return l.sys.Clock() }
 
@@ -22,7 +22,7 @@ func (l *Loop) EnqueueAt(w *sender.TimedWork, deadline int64, token stop.Token) 
 	w.Submit((*driver)(l), deadline, token)
 }
 
-// driver is a Loop as the driver of timed work.
+// driver implements the driver of timed work on a Loop.
 type driver Loop
 
 func (d *driver) Enqueue(w *sender.Work) { (*Loop)(d).Enqueue(w) }
@@ -55,7 +55,7 @@ func (w *timedWork) loop() *Loop { return (*Loop)(w.work().Driver().(*driver)) }
 
 func (w *timedWork) OnTimer(int64) { w.settle(true) }
 
-// cancel is called when the loop drains.
+// cancel makes pending work ready to be abandoned, because the loop drains.
 func (w *timedWork) cancel() {
 	if l := w.loop(); l.timers.Remove(w.work().Timer()) {
 		l.ready = append(l.ready, w.Tag)

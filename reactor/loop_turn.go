@@ -13,7 +13,7 @@ import (
 
 // turnClock measures turns. The loop's thread writes it, any thread reads it.
 type turnClock struct {
-	began   atomic.Int64 // when the turn began, on the loop's clock; 0: the loop sleeps
+	began   atomic.Int64 // when the turn began, on the loop's clock; 0 while the loop sleeps
 	longest atomic.Int64 // ns
 	blocked atomic.Int64 // for how long turns lasted beyond their CPU time, ns
 	sampled atomic.Int64 // CPU time of the thread at some time in the last cpuSampleEvery before the turn
@@ -74,8 +74,8 @@ func (l *Loop) endLongTurn(now, lasted int64) {
 	t.version.Add(1)
 }
 
-// beyond is for how long turns have lasted beyond their CPU time, with the turn in progress. used is the CPU time of
-// the thread so far. False: it cannot be told at this moment. From any thread.
+// beyond returns for how long turns have lasted beyond their CPU time, with the turn in progress. used is the CPU time
+// of the thread so far. ok is false if the loop changes the figures at this moment. From any thread.
 func (t *turnClock) beyond(now, used int64) (ns int64, ok bool) {
 	version := t.version.Load()
 	ns = t.blocked.Load()

@@ -28,7 +28,7 @@ type BufferConfig struct {
 	Limit int
 	// LargeSize is the size in bytes of a large buffer, at most 64 MiB: see RecvMany's Adaptive. Default 256 KiB.
 	LargeSize int
-	// LargeLimit is how many large buffers there can be, at most 32768. Default 64; negative: none.
+	// LargeLimit is how many large buffers there can be, at most 32768. Default 64; negative disables them.
 	LargeLimit int
 }
 
@@ -39,7 +39,7 @@ const (
 	maxBufferSize = 64 << 20
 )
 
-// withDefaults is c with its defaults filled in, or the reason why it is invalid.
+// withDefaults returns c with its defaults filled in, or the reason why it is invalid.
 func (c BufferConfig) withDefaults() (BufferConfig, error) {
 	if c.LargeLimit < 0 {
 		c.LargeLimit = -1
@@ -117,7 +117,7 @@ func (b *Buffers) init(l *Loop, group uint16, cfg BufferConfig) error {
 	return nil
 }
 
-// wholeDatagrams is the loop's buffers for whole datagrams. It makes them if there are none.
+// wholeDatagrams returns the loop's buffers for whole datagrams, making them on first use.
 func (l *Loop) wholeDatagrams() (*Buffers, error) {
 	if l.whole == nil {
 		b := new(Buffers)
@@ -129,7 +129,7 @@ func (l *Loop) wholeDatagrams() (*Buffers, error) {
 	return l.whole, nil
 }
 
-// buffers is those that an operation selects from.
+// buffers returns the buffers that an operation selects from.
 func (o *op) buffers() *Buffers {
 	if o.sqe.BufIndex == wholeGroup && o.sqe.Flags&uring.SQEBufferSelect != 0 {
 		return o.loop.whole
@@ -145,14 +145,14 @@ func (b *Buffers) unmap() {
 	b.large.unmap()
 }
 
-// Size is the size of a buffer in bytes.
+// Size returns the size of a buffer in bytes.
 func (b *Buffers) Size() int { return b.size }
 
 func (b *Buffers) leasedBytes() int64 {
 	return int64(b.leased)*int64(b.size) + int64(b.large.leased)*int64(b.large.size)
 }
 
-// leasedBytes is what the loop has leased of all its buffers.
+// leasedBytes returns the size of all buffers that the loop has leased out.
 func (l *Loop) leasedBytes() int64 {
 	n := l.buffers.leasedBytes()
 	if l.whole != nil {
@@ -161,7 +161,7 @@ func (l *Loop) leasedBytes() int64 {
 	return n
 }
 
-// bufferBytes is what its ring has of them.
+// bufferBytes returns the size of all buffers in the ring.
 func (l *Loop) bufferBytes() int64 {
 	n := int64(l.buffers.inRing) * int64(l.buffers.size)
 	if l.whole != nil {
@@ -205,7 +205,7 @@ func (b *Buffers) refill() {
 type window struct {
 	target int
 	least  int // the configured window
-	unused int // the fewest buffers that were in the ring since the window was last judged; math.MaxInt: none was leased
+	unused int // the fewest buffers in the ring since the window was last judged; math.MaxInt if none was leased
 	turns  int // until it is judged again
 }
 
@@ -233,7 +233,7 @@ func (w *window) ranOut(left, limit int) {
 	w.unused = 0
 }
 
-// countTurn is called once a turn.
+// countTurn counts a turn of the loop, and judges the window after enough of them.
 func (w *window) countTurn() {
 	if w.turns--; w.turns <= 0 {
 		w.judge()
@@ -248,7 +248,7 @@ func (w *window) judge() {
 	w.turns, w.unused = judgeEvery, math.MaxInt
 }
 
-// judgeIdle is judge for a loop that may be idle: if it has leased no buffer, its window shrinks as well.
+// judgeIdle judges the window of a loop that may be idle: if it has leased no buffer, the window shrinks as well.
 func (w *window) judgeIdle() {
 	if w.unused == math.MaxInt {
 		w.shrink()

@@ -22,7 +22,7 @@ type fixedBufferRing interface {
 type FixedBuffers struct {
 	mem   []byte
 	size  int
-	index int // what they are registered as; noIndex: they are not
+	index int // what they are registered as, or noIndex
 }
 
 // FixedBuffer is one of them, or a part of one.
@@ -57,18 +57,18 @@ func (l *Loop) NewFixedBuffers(n, size int) (*FixedBuffers, error) {
 	return b, nil
 }
 
-// Len is the number of buffers.
+// Len returns the number of buffers.
 func (b *FixedBuffers) Len() int { return len(b.mem) / b.size }
 
-// Buffer is the buffer i, from 0.
+// Buffer returns the buffer i, from 0.
 func (b *FixedBuffers) Buffer(i int) FixedBuffer {
 	return FixedBuffer{mem: b.mem[i*b.size : (i+1)*b.size : (i+1)*b.size], index: b.index}
 }
 
-// Bytes are the memory of the buffer.
+// Bytes returns the memory of the buffer.
 func (b FixedBuffer) Bytes() []byte { return b.mem }
 
-// Slice is the part of the buffer from byte i to before byte j.
+// Slice returns the part of the buffer from byte i to before byte j.
 func (b FixedBuffer) Slice(i, j int) FixedBuffer {
 	return FixedBuffer{mem: b.mem[i:j:j], index: b.index}
 }

@@ -24,7 +24,7 @@ type largeBuffers struct {
 	idle     int    // least len(free) since the last trim
 }
 
-// get takes a buffer; false: there is none.
+// get takes a buffer, and reports false if none is left.
 func (g *largeBuffers) get() (id uint16, ok bool) {
 	if last := len(g.free) - 1; last >= 0 {
 		id, g.free = g.free[last], g.free[:last]
@@ -63,7 +63,7 @@ func (g *largeBuffers) put(id uint16) {
 	g.free = append(g.free, id)
 }
 
-// space is the memory of a buffer.
+// space returns the memory of a buffer.
 func (g *largeBuffers) space(id uint16) []byte {
 	off := int(id) * g.size
 	return g.mem[off : off+g.size : off+g.size]

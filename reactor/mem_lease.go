@@ -40,7 +40,7 @@ func (b *Buffers) lease(id uint16, n int) Lease {
 	return Lease{b: b, id: id, n: int32(n)}
 }
 
-// takeLarge is an empty lease of a large buffer; false: there is none.
+// takeLarge returns an empty lease of a large buffer, or false if none is left.
 func (b *Buffers) takeLarge() (l Lease, ok bool) {
 	id, ok := b.large.get()
 	if !ok {
@@ -51,7 +51,7 @@ func (b *Buffers) takeLarge() (l Lease, ok bool) {
 	return Lease{b: b, id: id}, true
 }
 
-// space is all of the buffer.
+// space returns all of the buffer.
 func (l Lease) space() []byte {
 	if l.id&largeID != 0 {
 		return l.b.large.space(l.id &^ largeID)
@@ -60,7 +60,7 @@ func (l Lease) space() []byte {
 	return l.b.mem[off : off+l.b.size : off+l.b.size]
 }
 
-// Bytes are the bytes received. Their capacity is that of the buffer: they can be appended to in place.
+// Bytes returns the bytes received. Their capacity is that of the buffer: they can be appended to in place.
 func (l Lease) Bytes() []byte {
 	if l.b == nil {
 		return nil
@@ -68,10 +68,10 @@ func (l Lease) Bytes() []byte {
 	return l.space()[:l.n]
 }
 
-// Len is the number of bytes received.
+// Len returns the number of bytes received.
 func (l Lease) Len() int { return int(l.n) }
 
-// Credits is how much credit of a sequence the item takes: how many buffers of the usual size hold the bytes.
+// Credits returns how much credit of a sequence the item takes: how many buffers of the usual size hold the bytes.
 func (l Lease) Credits() int {
 	if l.n == 0 {
 		return 1
@@ -90,7 +90,7 @@ func (l *Lease) Append(p []byte) bool {
 	return true
 }
 
-// Release gives the buffer back. The bytes must not be used any more: the next receive overwrites them, and with the
+// Release gives the buffer back. The bytes must not be used afterwards: the next receive overwrites them, and with the
 // build tag reactordebug Release does. It is called on the loop's thread; when [Loop.Run] has returned it does nothing,
 // on any thread.
 func (l Lease) Release() {
@@ -120,14 +120,14 @@ func (l Lease) Release() {
 	}
 }
 
-// poison overwrites what must not be used any more, so that a holder who does finds nothing sensible.
+// poison overwrites memory that must no longer be used, so that a holder who does finds nothing sensible.
 func poison(space []byte) {
 	for i := range space {
 		space[i] = 0xdb
 	}
 }
 
-// flipLeased notes that a buffer is not leased any more (was), or is from now on (!was).
+// flipLeased notes that a buffer is no longer leased (was), or is from now on (!was).
 func (b *Buffers) flipLeased(id uint16, was bool) {
 	word, bit := &b.isLeased[id/64], uint64(1)<<(id%64)
 	if *word&bit != 0 != was {

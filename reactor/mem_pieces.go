@@ -47,7 +47,7 @@ func (p *pieces) set(bufs [][]byte) {
 	}
 }
 
-// rewind has all of it moved once more.
+// rewind starts from the first byte again.
 func (p *pieces) rewind() {
 	if p.into != 0 {
 		p.shift(-p.into)
@@ -83,7 +83,7 @@ func (p *pieces) advance(n int) {
 
 func (p *pieces) left() int { return p.total - p.moved }
 
-// rest is what is left.
+// rest returns what is left.
 func (p *pieces) rest() []unix.Iovec { return p.iov[p.head:] }
 
 // describe makes msg name what is left.

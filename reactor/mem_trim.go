@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// residentMemory is which buffers may have memory, which is given back to the system when many of them are idle.
+// residentMemory tracks which buffers may have memory, which is given back to the system when many of them are idle.
 type residentMemory struct {
 	has  []bool // by id: it has been in the ring
 	n    int    // how many may have memory
@@ -45,8 +45,8 @@ func (b *Buffers) trimLater() {
 // trimBuffers is a Buffers as the handler of its timer.
 type trimBuffers Buffers
 
-// OnTimer gives the memory of the buffers that have been idle for longest back to the system, except for as many as
-// the ring lacks. A loop that has leased none since the last time has its window shrunk as well.
+// OnTimer gives the memory of the buffers that have been idle for longest back to the system, except for as many as the
+// ring lacks. If the loop has leased none since the last time, its window shrinks as well.
 func (t *trimBuffers) OnTimer(now int64) {
 	b := (*Buffers)(t)
 	b.window.judgeIdle()

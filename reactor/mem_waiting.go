@@ -27,10 +27,10 @@ func (b *Buffers) remove(q *slotQueue, id uint64) {
 	b.loop.slots.remove(&q.slotList, awaitingBuffer, slotOf(id))
 }
 
-// first is the slot that has waited longest in the queue, which is not empty.
+// first returns the slot that has waited longest in the queue, which is not empty.
 func (b *Buffers) first(q *slotQueue) *slot { return b.loop.slots.at(q.slotList.first - 1) }
 
-// len is how many wait in the queue.
+// len returns the length of the queue.
 func (b *Buffers) len(q *slotQueue) (n int) {
 	for named := q.slotList.first; named != 0; named = b.loop.slots.linksOf(named, awaitingBuffer).next {
 		n++
@@ -54,7 +54,7 @@ type starvation struct {
 // starvedBackoff is how long receives back off when the ring is starved.
 const starvedBackoff = 10 * time.Millisecond
 
-// moved is called when a buffer was given to the ring or taken from it.
+// moved notes that a buffer was given to the ring or taken from it.
 func (s *starvation) moved() {
 	s.moves++
 	s.is = false
@@ -119,10 +119,10 @@ func (b *Buffers) mustRefill() bool {
 // Packet Switches", 1998. What a sequence holds is the credit that it has used and that was not granted again. A
 // sequence of unlimited credit is not rationed.
 
-// shareOf: a share is that part of what is left to be shared.
+// shareOf is the divisor of what is left to be shared that gives a share.
 const shareOf = 4
 
-// ration is how the buffers of a loop are shared.
+// ration shares the buffers of a loop among its sequences.
 type ration struct {
 	common   int       // how many can be held beyond each sequence's first
 	ample    int       // while no more than these are leased, no sequence is rationed
@@ -131,13 +131,12 @@ type ration struct {
 
 func newRation(limit int) ration { return ration{common: limit / 2, ample: limit / 4} }
 
-// exceeds reports whether a sequence that holds so many buffers may have no further one now.
+// exceeds reports whether a sequence that holds that many buffers must not get another one now.
 func (b *Buffers) exceeds(held int32) bool {
 	return b.leased > b.ample && held > 0 && int(held) >= (b.common-b.leased)/shareOf
 }
 
-// allowance is how many of n buffers a sequence that holds so many may be given before it is judged again. It is 1 at
-// least.
+// allowance returns how many of n buffers a sequence holding that many may get before it is judged again: at least 1.
 func (b *Buffers) allowance(n, held int32) int32 {
 	if b.leased <= b.ample {
 		return n
@@ -157,12 +156,12 @@ func (b *Buffers) mustWait(o *op, held int32) bool {
 	return o.rationed
 }
 
-// mustRefill is [Buffers.mustRefill] of all buffers.
+// mustRefill reports whether [Buffers.mustRefill] holds of any buffers.
 func (l *Loop) mustRefill() bool {
 	return l.buffers.mustRefill() || l.whole != nil && l.whole.mustRefill()
 }
 
-// refill is [Buffers.refill] of all buffers.
+// refill calls [Buffers.refill] of all buffers.
 func (l *Loop) refill() {
 	l.buffers.refill()
 	if l.whole != nil {

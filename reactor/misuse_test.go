@@ -92,7 +92,7 @@ func TestMisusePanics(t *testing.T) {
 		r.endTasks()
 		ended.expect(t, "stopped")
 		ended.expect(t, "stopped")
-		lease.Release() // is no harm any more
+		lease.Release() // does no harm now
 		mustPanic(t, "start on a loop that is no more", "has ended", sleep.Start)
 		mustPanic(t, "a second Run", "Run of a Loop that has run", func() { _ = r.Run(nil) })
 		mustPanic(t, "Discard after Run", "Discard of a Loop that has run", func() { _ = r.Discard() })
@@ -140,7 +140,7 @@ func TestSyncWaitOnTheLoop(t *testing.T) {
 	})
 }
 
-// iterOf calls f in a coroutine of its own.
+// iterOf calls f in its own coroutine.
 func iterOf(f func()) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		next, stop := iter.Pull(func(yield func(int) bool) { f(); yield(1) })
@@ -346,7 +346,7 @@ func TestInitTwice(t *testing.T) {
 	})
 }
 
-// What a program leaves behind at the end of Run is told, and counted.
+// What a program leaves behind at the end of Run is reported, and counted.
 func TestLeftBehind(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		var told []error
@@ -368,7 +368,7 @@ func TestLeftBehind(t *testing.T) {
 	})
 }
 
-// Receives that wait because no lease is ever released are told of once.
+// Receives that wait because no lease is ever released are reported once.
 func TestExhausted(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		var told []error
@@ -505,7 +505,7 @@ func TestTimeoutOfSendAll(t *testing.T) {
 		if !ok || part.Value <= 0 || part.Value >= 10<<20 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("completed with %v", err)
 		}
-		// Nothing is sent any more: there is no part.
+		// Nothing further is sent: there is no part.
 		if err := timed(); err != os.ErrDeadlineExceeded {
 			t.Errorf("completed with %v", err)
 		}

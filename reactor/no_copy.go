@@ -2,7 +2,7 @@
 
 package reactor
 
-// noCopy has go vet report copies of the structure that it is a field of (analysis copylocks). It takes no room.
+// noCopy makes go vet report copies of the structure that it is a field of (analysis copylocks). It takes no room.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}

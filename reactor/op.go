@@ -33,9 +33,9 @@ type op struct {
 	sqe    uring.SQE
 	loop   *Loop
 	id     uint64      // in the slot table, from Start until the completion
-	on     *Descriptor // the descriptor that the operation is about; nil: none
-	second *Descriptor // a second one, see about; nil: none, or the same
-	onStop *stopWatch  // registered with the stop token; nil: it cannot stop
+	on     *Descriptor // the descriptor that the operation is about, or nil
+	second *Descriptor // a second one, see about; nil if none, or the same
+	onStop *stopWatch  // registered with the stop token; nil if that cannot stop
 
 	res   int32 // of the last completion, as the ring reported it
 	flags uint32
@@ -45,7 +45,7 @@ type op struct {
 	cancelOp cancelState
 	policy   policy
 	polling  pollState
-	futile   uint8 // polls in a row that reported a readiness which was none
+	futile   uint8 // polls in a row that falsely reported readiness
 	stopping bool  // the operation was asked to stop, or was refused: it is not armed again
 	rationed bool  // it is dormant because it holds its share of the buffers, see ration
 }
@@ -62,7 +62,7 @@ type op struct {
 //	settled    → delivering  the item of a final completion is with the receiver
 //	delivering → settled     the receiver has returned, or ended its goroutine
 //	dormant    → armed       what it waited for is there
-//	dormant    → settled     a worker thread has its job, so it cannot be stopped any more
+//	dormant    → settled     a worker thread has its job, so it can no longer be stopped
 //	dormant    → ready       it was asked to stop, or what it waited for completes it without the ring
 //	ready      → settled     the loop has taken it out of its ready queue
 //	settled    → idle        it was released; then the receiver is called
@@ -80,7 +80,7 @@ const (
 	opDormant            // waits for credit, a buffer, a timer, a worker thread, or other operations
 )
 
-// about names the descriptors that the operation is about; nil: none. All of them count it, and closing any of them
+// about names the descriptors that the operation is about, or nil. All of them count it, and closing any of them
 // cancels and joins it.
 func (o *op) about(l *Loop, on, second *Descriptor) {
 	if second == on {
@@ -105,16 +105,16 @@ func (o *op) start(run operation, env sender.Env) {
 	}
 }
 
-// startFailed is start of an operation that completes with out, unless it is stopped before that. It does not reach
-// the ring.
+// startFailed starts an operation that completes with out, unless it is stopped before that. It does not reach the
+// ring.
 func (o *op) startFailed(run operation, env sender.Env, out outcome) {
 	if o.begin(run, env.StopToken()) {
 		o.ready(out)
 	}
 }
 
-// begin is the first part of start: it takes a slot. False: the operation must not be armed; it is in the ready
-// queue, and completes stopped, with net.ErrClosed, with EBUSY or with a uring.NotSupportedError.
+// begin does the first part of start: it takes a slot. It reports false if the operation must not be armed; it is in
+// the ready queue then, and completes stopped, with net.ErrClosed, with EBUSY or with a uring.NotSupportedError.
 func (o *op) begin(run operation, token stop.Token) bool {
 	l := o.loop
 	o.takeSlot(run)
@@ -163,7 +163,7 @@ func (o *op) assertStartable(run operation) {
 	}
 }
 
-// panicStarted is what a second Start comes to.
+// panicStarted reports a second Start.
 func panicStarted(run operation) {
 	panic(fmt.Sprintf("reactor: Start of a %T that has not completed: start it again from its completion, "+
 		"or use another operation state; if it has completed, it was copied meanwhile: keep it by a pointer", run))
@@ -197,7 +197,7 @@ func (o *op) ready(out outcome) {
 	o.loop.ready = append(o.loop.ready, o.id)
 }
 
-// run is the operation of which o, which is in flight, is a part.
+// run returns the operation of which o, which is in flight, is a part.
 func (o *op) run() operation { return o.loop.slots.at(slotOf(o.id)).run }
 
 // over reports whether the operation must not be armed again, because it was asked to stop or its descriptor is
@@ -223,7 +223,7 @@ func (o *op) release() {
 	o.state = opIdle
 }
 
-// leave: the operation has nothing to do with its descriptors any more.
+// leave detaches the operation from its descriptors.
 func (o *op) leave() {
 	if o.on == nil {
 		return
@@ -244,7 +244,7 @@ type single[T any] struct {
 	r sender.Receiver[T]
 }
 
-// env is the environment of the receiver.
+// env returns the environment of the receiver.
 func (o *single[T]) env() sender.Env {
 	if o.loop == nil || o.r == nil {
 		panicUnconnected(o.loop, o.r == nil)
@@ -252,7 +252,7 @@ func (o *single[T]) env() sender.Env {
 	return o.r.Env()
 }
 
-// panicUnconnected is what Start comes to without a receiver or a loop.
+// panicUnconnected reports a Start without a receiver or a loop.
 func panicUnconnected(l *Loop, noReceiver bool) {
 	if l != nil || noReceiver {
 		panic("reactor: Start of an operation that is not connected to a receiver: call its sender's Connect first")
@@ -270,7 +270,7 @@ func (o *single[T]) complete(v T, out outcome) {
 	}
 }
 
-// report is complete of an operation that was released already.
+// report completes, as complete does, an operation that was released already.
 func (o *single[T]) report(v T, out outcome) {
 	if out.kind == outcomeDone {
 		o.r.SetValue(v)
@@ -279,7 +279,7 @@ func (o *single[T]) report(v T, out outcome) {
 	}
 }
 
-// completePart is complete with v, which is the part that was done if partial is set: a stop does not take it away.
+// completePart completes with v, which is the part that was done if partial is set: a stop does not take it away.
 func (o *single[T]) completePart(v T, out outcome, partial bool) {
 	if !partial || !out.cancelled() {
 		o.complete(v, out)

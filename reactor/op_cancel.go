@@ -19,7 +19,7 @@ import (
 // stopWatch is the stop callback of an operation in flight, and its place among the stop requests. Most operations have
 // a token that never stops, so it is not a part of their state: the loop has a list of those that are free.
 type stopWatch struct {
-	next *stopWatch // on the stack of stop requests, or on the list of free ones; nil: on neither, or the last free one
+	next *stopWatch // on the stack of stop requests or the free list; nil if on neither, or the last free one
 	loop *Loop
 	id   uint64 // in the slot table, from Start until the completion
 	stop.Callback
@@ -53,11 +53,11 @@ func (l *Loop) putWatch(w *stopWatch) {
 	w.next, l.watches = l.watches, w
 }
 
-// stopStack is the stop requests that a loop has not dealt with. An operation does not complete while it is on it, see
-// putWatch.
+// stopStack holds the stop requests that a loop has not dealt with. An operation does not complete while it is on it,
+// see putWatch.
 type stopStack struct{ stack[stopWatch] }
 
-// lastStop is at the bottom of every stopStack, so that next says whether a stopWatch is on one.
+// lastStop is at the bottom of every stopStack, so that next tells whether a stopWatch is on one.
 var lastStop stopWatch
 
 // The link comes first, see stack.
@@ -173,7 +173,7 @@ func (l *Loop) cancelMissed(id uint64) {
 	}
 }
 
-// cancelAgain is a Loop as the handler of that timer.
+// cancelAgain handles that timer of a Loop.
 type cancelAgain Loop
 
 func (c *cancelAgain) OnTimer(int64) {

@@ -262,7 +262,7 @@ func TestSuccessWhileBeingCancelled(t *testing.T) {
 	})
 }
 
-// Success and a stop request race each other, each on a thread of its own, again and again.
+// Success and a stop request race each other, each on its own thread, again and again.
 func TestSuccessRacesCancel(t *testing.T) {
 	const enough = 120 * time.Millisecond // for each operation on each ring
 	races(t, func(t *testing.T, r *running, x racer) {

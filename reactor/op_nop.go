@@ -10,7 +10,7 @@ type NopSender struct {
 	l *Loop
 }
 
-// Nop is a sender that completes when an entry that asks for nothing has gone through the ring.
+// Nop returns a sender that completes when an entry that asks for nothing has gone through the ring.
 //
 // Kernel operation: IORING_OP_NOP.
 func (l *Loop) Nop() NopSender { return NopSender{l: l} }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outcome is what a completion, or what stands for one, means to the operation.
+// outcome is the meaning of a completion, or of a substitute for one, to the operation.
 type outcome struct {
 	res   int32  // what the entry returned: at least 0 if it is done, a negative errno if it failed
 	flags uint32 // of the completion
@@ -27,10 +27,10 @@ const (
 	outcomeUnsupported                    // the ring does not have the opcode
 )
 
-// failure is the outcome of an operation that failed with errno.
+// failure returns the outcome of an operation that failed with errno.
 func failure(errno syscall.Errno) outcome { return outcome{res: -int32(errno), kind: outcomeFailed} }
 
-// outcomeOf is the outcome of a system call that returned res: at least 0, or a negative errno.
+// outcomeOf returns the outcome of a system call that returned res: at least 0, or a negative errno.
 func outcomeOf(res int32) outcome {
 	if res < 0 {
 		return outcome{res: res, kind: outcomeFailed}
@@ -52,7 +52,7 @@ func (u outcome) is(errno syscall.Errno) bool {
 // more reports whether the entry will have further completions.
 func (u outcome) more() bool { return u.flags&uring.CQEMore != 0 }
 
-// errorOf is the error that an outcome stands for; nil: it is done, or stopped.
+// errorOf returns the error that an outcome stands for; nil if it is done, or stopped.
 func (o *op) errorOf(out outcome) error {
 	switch out.kind {
 	case outcomeFailed:
@@ -65,7 +65,7 @@ func (o *op) errorOf(out outcome) error {
 	return nil
 }
 
-// cancelled is the outcome of an operation that ended because it was asked to.
+// cancelled returns the outcome of an operation that ended because it was asked to.
 func (o *op) cancelled() outcome {
 	if o.closing() {
 		return outcome{kind: outcomeClosed}
@@ -73,17 +73,17 @@ func (o *op) cancelled() outcome {
 	return outcome{kind: outcomeStopped}
 }
 
-// operation is what the loop drives: an operation state that was started.
+// operation is an operation state that was started and that the loop drives.
 type operation interface {
 	// onCompletion takes in what a completion means. It is called for each item of a multishot entry (see
-	// outcome.more), and at last when nothing of the operation is with the ring any more. Then the operation
-	// completes, or has itself armed again. It is not called for failures after which its policy retries.
+	// outcome.more), and at last when nothing of the operation is left with the ring. Then the operation completes, or
+	// arms itself again. It is not called for failures after which its policy retries.
 	onCompletion(out outcome)
 	// cancel asks the operation to end soon. It may be called more than once, and does not complete it itself.
 	cancel()
 }
 
-// retryable is an operation whose entry has to be prepared anew before it is armed again.
+// retryable is an operation whose entry has to be prepared again before it is armed again.
 type retryable interface {
 	operation
 	// prep fills the entry for what is left to be done, and reports true. False: the operation has nothing to do
@@ -95,7 +95,7 @@ type retryable interface {
 type reaction uint8
 
 const (
-	report       reaction = iota // the operation is told, and completes
+	report       reaction = iota // the operation completes with it
 	retry                        // armed again
 	retryAsleep                  // armed again, but the ring is to wait before it tries
 	pollAndRetry                 // armed again when a poll says that the descriptor is ready
@@ -128,7 +128,7 @@ const (
 	policyWithRole = policySend // from here on policies have a role
 )
 
-// role is what an operation is to its descriptor.
+// role is the part that an operation plays for its descriptor.
 type role uint8
 
 const (
@@ -137,7 +137,7 @@ const (
 	roleSender      // sends, and has to know when the peer closes its write side, see Descriptor.sending
 )
 
-// policies say which failures do not end an operation. A failure that is not in the table does. No failure is
+// policies name the failures that do not end an operation. A failure that is not in the table does. No failure is
 // retried once the operation was asked to stop.
 var policies = [...]struct {
 	again       reaction // EAGAIN: the descriptor was not ready
@@ -146,8 +146,8 @@ var policies = [...]struct {
 	noBuffer    reaction // ENOBUFS: there was no receive buffer
 
 	events  uint32        // what pollAndRetry polls for
-	futile  uint8         // after so many EAGAINs in a row, EAGAIN is an error; 0: never
-	hasty   uint8         // after so many EAGAINs in a row, it backs off before it is armed again; 0: never
+	futile  uint8         // EAGAINs in a row after which EAGAIN is an error; 0 for never
+	hasty   uint8         // EAGAINs in a row after which it backs off before it is armed again; 0 for never
 	hangup  syscall.Errno // what a poll that reports POLLRDHUP or POLLHUP means; 0: that the descriptor is ready
 	answers bool          // what a poll reports is the operation's result
 	items   bool          // its entry may complete more than once
@@ -194,7 +194,7 @@ const maxHasty = 3
 // worker thread of the kernel carries it out ends with it.
 const errnoRestart = 512
 
-// claim gives the operation the role that its policy has. False: another operation has it.
+// claim gives the operation the role of its policy, and reports false if another operation has it.
 func (o *op) claim() bool {
 	d := o.on
 	switch policies[o.policy].role {
@@ -273,7 +273,7 @@ func (o *op) resolve(run operation) {
 	o.react(run, out, next)
 }
 
-// classify says what the last completion of the entry means, if it is not simply a result.
+// classify interprets the last completion of the entry, if it is not simply a result.
 func (o *op) classify() (out outcome, next reaction) {
 	out = outcome{o.res, o.flags, o.kind}
 	switch {
@@ -366,7 +366,7 @@ func (o *op) rearm(run operation) {
 	}
 }
 
-// prepare fills the entry anew, if the operation has anything to change in it.
+// prepare fills the entry again, if the operation has anything to change in it.
 func (o *op) prepare(run operation) bool {
 	p, ok := run.(retryable)
 	return !ok || p.prep()

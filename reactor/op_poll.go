@@ -12,9 +12,9 @@ import (
 
 // pollState says what an entry that waits for a descriptor to become ready is.
 //
-// A poll of the ring always reports POLLRDHUP too, which holds for ever once the peer has closed its write side. To
-// an operation that waits for room this is no answer: it would find no room, and poll again, as long as the peer does
-// not read. So when there is nothing else to report, a multishot poll follows, which reports changes only.
+// A poll of the ring always reports POLLRDHUP too, which holds forever once the peer has closed its write side. To an
+// operation that waits for room this is no answer: it would find no room, and poll again, as long as the peer does not
+// read. So when there is nothing else to report, a multishot poll follows, which reports changes only.
 //
 //	none → once        the operation has to wait
 //	once → changes     the poll reported nothing that was waited for
@@ -58,8 +58,8 @@ func (o *op) pollItem(events int32) {
 	}
 }
 
-// classifyPoll says what the final completion of a poll means, which is no failure. outcomeOfRing: nothing yet; the
-// poll is armed again.
+// classifyPoll interprets the final completion of a poll, which is no failure. The kind outcomeOfRing means nothing
+// yet; the poll is armed again.
 func (o *op) classifyPoll() (out outcome, next reaction) {
 	events, p := o.res, &policies[o.policy]
 	hangup := uint32(events)&(unix.POLLRDHUP|unix.POLLHUP) != 0
@@ -87,7 +87,7 @@ func (o *op) classifyPoll() (out outcome, next reaction) {
 	return outcomeOf(events), retry
 }
 
-// polled is the descriptor that the entry polls.
+// polled returns the descriptor that the entry polls.
 func (o *op) polled() *Descriptor {
 	if o.second != nil && o.second.fd == o.sqe.Fd {
 		return o.second
@@ -95,7 +95,7 @@ func (o *op) polled() *Descriptor {
 	return o.on
 }
 
-// sleepFirst has the ring wait for readiness before it tries the next receive, if the flags of the last one say that
+// sleepFirst makes the ring wait for readiness before it tries the next receive, if the flags of the last one say that
 // nothing is left to receive. The try would find nothing.
 func (o *op) sleepFirst(flags uint32) {
 	o.sqe.Ioprio &^= uring.RecvsendPollFirst
@@ -104,8 +104,8 @@ func (o *op) sleepFirst(flags uint32) {
 	}
 }
 
-// noteEOF is called when a receive of no bytes may have found that the peer closed its write side: on a socket for
-// datagrams it was a datagram of no bytes.
+// noteEOF takes a receive of no bytes as the end of the peer's write side, except on a socket for datagrams, where it
+// is a datagram of no bytes.
 func (d *Descriptor) noteEOF() {
 	if !d.peerEnded && d.ended() {
 		d.notePeerEnd()
@@ -142,7 +142,7 @@ func (l *Loop) retryLater(o *op) {
 	}
 }
 
-// retryFutile is a Loop as the handler of that timer.
+// retryFutile handles that timer of a Loop.
 type retryFutile Loop
 
 func (r *retryFutile) OnTimer(int64) {
@@ -177,7 +177,7 @@ func (b *backoff) begin(d time.Duration) {
 	o.loop.timers.Push(&b.timer, o.loop.now+int64(d))
 }
 
-// end is called before the operation completes.
+// end stops the timer before the operation completes.
 func (b *backoff) end() { b.o.loop.timers.Remove(&b.timer) }
 
 // OnTimer implements [timerqueue.Handler].

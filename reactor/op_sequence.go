@@ -13,7 +13,7 @@ type sequence[T any] struct {
 	r seq.Receiver[T]
 }
 
-// env is the environment of the receiver.
+// env returns the environment of the receiver.
 func (o *sequence[T]) env() sender.Env {
 	if o.loop == nil || o.r == nil {
 		panicUnconnected(o.loop, o.r == nil)
@@ -21,7 +21,7 @@ func (o *sequence[T]) env() sender.Env {
 	return o.r.Env()
 }
 
-// Scheduler implements [seq.Granter]: it is the loop.
+// Scheduler implements [seq.Granter]: it returns the loop.
 func (o *sequence[T]) Scheduler() sender.Scheduler { return o.loop }
 
 // complete makes the operation idle, and completes as out says.
@@ -37,8 +37,8 @@ func (o *sequence[T]) complete(out outcome) {
 	}
 }
 
-// beginDelivery is called before the item of a final completion is delivered, and endDelivery afterwards. If a
-// function of the receiver's ends the goroutine in between by runtime.Goexit, the loop has the operation proceed.
+// beginDelivery prepares for the delivery of the item of a final completion, and endDelivery follows it. If a function
+// of the receiver's ends the goroutine in between by runtime.Goexit, the loop lets the operation proceed.
 func (o *op) beginDelivery() {
 	o.state = opDelivering
 	o.loop.delivering = o
@@ -49,7 +49,7 @@ func (o *op) endDelivery() {
 	o.loop.delivering = nil
 }
 
-// credit is how many items a sequence may still deliver.
+// credit counts the items that a sequence may still deliver.
 type credit struct {
 	left    int32
 	initial int32
@@ -61,8 +61,8 @@ func (c *credit) init(n int) { c.initial, c.spent = int32(min(max(n, 1), Unlimit
 
 func (c *credit) reset() { c.left, c.waits = c.initial, false }
 
-// Credits implements [seq.Granter]: what the item that was delivered last has used up of the credit, and 0 if that is
-// [Unlimited].
+// Credits implements [seq.Granter]: it returns the credit that the item delivered last has used up, and 0 if the credit
+// is [Unlimited].
 func (c *credit) Credits() int { return int(c.spent) }
 
 // add adds to the credit, and reports whether a sequence that waits for it can be armed again.
@@ -73,7 +73,7 @@ func (c *credit) add(n int) bool {
 	return c.waits && c.left > 0
 }
 
-// held is the credit of the items that was used up and not granted again.
+// held returns the credit that was used up and not granted again.
 func (c *credit) held() int32 { return c.initial - c.left }
 
 // spend takes n from the credit for an item that is about to be delivered.

@@ -17,7 +17,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// consumer receives by a sequence and keeps the leases until told.
+// consumer receives by a sequence and keeps the leases until asked to release them.
 type consumer struct {
 	r     *running
 	op    reactor.RecvManyOp
@@ -25,7 +25,7 @@ type consumer struct {
 	peer  int
 	held  []reactor.Lease // the loop's
 	got   []byte          // the loop's
-	idle  bool            // it keeps nothing any more
+	idle  bool            // it no longer keeps anything
 	ended result
 }
 

@@ -22,7 +22,7 @@ const (
 // slot holds an operation in flight.
 type slot struct {
 	run      operation
-	op       *op          // what of run is with the ring; nil for a timer
+	op       *op          // the part of run that is with the ring; nil for a timer
 	nextFree uint32       // while the slot is free: the index of the next free slot, or noSlot; else see since
 	gen      uint32       // of the operation that is, or will be, here
 	links    [2]slotLinks // on the list of its descriptor, and while it waits for a buffer, by slotListKind
@@ -41,7 +41,7 @@ type slotTable struct {
 // slotTime is the unit of the times in slots, as a shift: 2²⁰ ns. They wrap around after 52 days.
 const slotTime = 20
 
-// since is when the operation in the slot was started, in slotTime.
+// since returns when the operation in the slot was started, in slotTime.
 func (s *slot) since() uint32 { return s.nextFree }
 
 // A page of 32 KiB has no header of the allocator, which would take it to the next size.

@@ -17,7 +17,7 @@ const (
 	awaitingBuffer                     // see slotQueue
 )
 
-// linksOf are the links of a slot that a list names.
+// linksOf returns the links of a slot that a list names.
 func (t *slotTable) linksOf(named uint32, k slotListKind) *slotLinks {
 	return &t.at(named - 1).links[k]
 }

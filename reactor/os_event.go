@@ -23,7 +23,7 @@ type Event struct {
 	taken [8]byte // as it was read
 
 	mu     sync.Mutex  // held while the descriptor is written to, so that it is not closed meanwhile
-	sys    host.System // nil: it is not open
+	sys    host.System // nil while not open
 	number int         // the descriptor
 	added  [8]byte
 }
@@ -58,7 +58,7 @@ func (e *Event) Signal(n uint64) error {
 	}
 }
 
-// Close is as [Descriptor.Close]. When it has been started Signal fails.
+// Close works as [Descriptor.Close]. When it has been started Signal fails.
 func (e *Event) Close() CloseSender { return CloseSender{d: &e.Descriptor, e: e} }
 
 // silence makes Signal fail from now on.
@@ -68,7 +68,7 @@ func (e *Event) silence() {
 	e.mu.Unlock()
 }
 
-// take reads the count, which becomes 0. EAGAIN: it is 0.
+// take reads the count, which becomes 0. It fails with EAGAIN if the count is 0.
 func (e *Event) take() (uint64, outcome) {
 	for {
 		_, err := e.loop.sys.Read(int(e.fd), e.taken[:])
@@ -87,7 +87,7 @@ type EventWaitSender struct {
 	e *Event
 }
 
-// Wait is a sender of the count, which becomes 0, once it is not.
+// Wait returns a sender that waits until the count is not 0, resets it and completes with it.
 //
 // Kernel operation: IORING_OP_POLL_ADD, and then a read(2) that does not block: to read an eventfd through io_uring
 // has been broken in some kernels.
@@ -109,7 +109,7 @@ type EventWaitOp struct {
 // Start begins to wait. It may be called again after each completion.
 func (o *EventWaitOp) Start() { o.start(o, o.env()) }
 
-// prep has nothing to change.
+// prep leaves the entry as it is.
 func (o *EventWaitOp) prep() bool { return true }
 
 func (o *EventWaitOp) onCompletion(out outcome) {
@@ -130,7 +130,7 @@ type EventManySender struct {
 	credit int
 }
 
-// Many is a sequence of the count, each time that it is not 0, as of [Event.Wait]. No signal is lost: what comes
+// Many returns a sequence of the count, each time that it is not 0, as of [Event.Wait]. No signal is lost: what comes
 // between two items, or while there is no credit, is counted in the next. It ends by a stop, a close or an error.
 //
 // credit is how many items it may deliver; [EventManyOp.Grant] adds to it (see "Credit"). A second sequence of an Event

@@ -17,7 +17,7 @@ type OffloadSender[T any] struct {
 	f func() (T, error)
 }
 
-// Offload is a sender of what f returns, which runs on a worker thread and may block there; it completes on the loop's
+// Offload returns a sender that runs f, which may block, on a worker thread and completes with its result on the loop's
 // thread. At most [LoopConfig.MaxOffloads] of them run at a time, in the order in which they were started.
 //
 // When it is stopped before f has begun, f is not called. Once f has begun its result is delivered: f learns of the
@@ -25,7 +25,7 @@ type OffloadSender[T any] struct {
 //
 // If f calls runtime.Goexit the error is [sender.ErrGoexit]; if it panics, so does the program.
 //
-// It is for what there is no opcode for.
+// It is for calls that io_uring has no opcode for.
 func Offload[T any](l *Loop, f func() (T, error)) OffloadSender[T] {
 	if f == nil {
 		panic("reactor: Offload of a nil func: give it one that does the work")
@@ -75,8 +75,8 @@ func (o *OffloadOp[T]) onCompletion(out outcome) {
 	o.report(v, out)
 }
 
-// job is what an operation needs to have a func called on a worker thread. While it waits in the queue the operation is
-// dormant, so that a cancel ends it; from then on it is settled, so that none does.
+// job lets an operation call a func on a worker thread. While it waits in the queue the operation is dormant, so that a
+// cancel ends it; from then on it is settled, so that none does.
 type job struct {
 	op     *op
 	do     func()      // called on the worker thread
@@ -117,7 +117,7 @@ func (j *job) start(run operation, env sender.Env) {
 	q.dispatch(o.loop)
 }
 
-// end is called before the operation completes.
+// end takes the job out of the queue before the operation completes.
 func (j *job) end() {
 	if j.queued {
 		j.op.loop.jobs.remove(j)
@@ -147,7 +147,7 @@ func (q *jobQueue) dispatch(l *Loop) {
 	}
 }
 
-// jobDone is a job as what is posted to its loop when it was done.
+// jobDone is a job as the work that is posted to its loop when it was done.
 type jobDone job
 
 // Run completes the operation.
@@ -162,8 +162,8 @@ func (d *jobDone) Run() {
 // Abandon does nothing: the loop has ended, and has counted the operation as leaked.
 func (d *jobDone) Abandon(error) {}
 
-// outcomeOfJob is the outcome of a system call that a worker thread has made, which failed with err or, if that is nil,
-// did not.
+// outcomeOfJob returns the outcome of a system call that a worker thread has made, which failed with err or, if that is
+// nil, did not.
 func (o *op) outcomeOfJob(err error) outcome {
 	out := outcomeOf(resultOf(err))
 	if o.over() && (out.is(syscall.EINTR) || out.is(syscall.ECANCELED)) {

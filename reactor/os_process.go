@@ -20,10 +20,10 @@ type WaitProcessSender struct {
 	pid int
 }
 
-// WaitProcess is a sender of the wait(2) status of the child of process id pid, once it has ended. The child is reaped
-// by that, and by nothing else: an operation that is stopped leaves it as it is, and no other child is touched. A
-// process that is not a child, or was reaped otherwise (exec.Cmd.Wait, os.Process.Wait), is ECHILD. One that is traced
-// by another process has ended when its tracer has seen it: see ptrace(2).
+// WaitProcess returns a sender that waits for the child of process id pid to end, reaps it and completes with its
+// wait(2) status. Nothing else reaps the child: an operation that is stopped leaves it as it is, and no other child is
+// touched. It fails with ECHILD for a process that is not a child, or was reaped otherwise (exec.Cmd.Wait,
+// os.Process.Wait). One that is traced by another process has ended when its tracer has seen it: see ptrace(2).
 //
 // A program that exec.Cmd.Start has begun has the id Cmd.Process.Pid, until Process.Release sets that to -1.
 // [File.OpenFromChild] makes a pipe for its output.
@@ -44,7 +44,7 @@ func (c WaitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.
 type WaitProcessOp struct {
 	single[syscall.WaitStatus]
 	pid     int
-	pidfd   int // of the child, which the entry polls; -1: none, the entry is a WAITID or there is none
+	pidfd   int // of the child, which the entry polls; -1 if the entry is a WAITID, or without one
 	info    siginfo
 	backoff backoff
 }
@@ -73,7 +73,7 @@ func (i *siginfo) code() int32 {
 	return i.third
 }
 
-// status is what wait(2) would have returned: see CLD_EXITED in sigaction(2).
+// status returns what wait(2) would have returned: see CLD_EXITED in sigaction(2).
 func (i *siginfo) status() syscall.WaitStatus {
 	switch code, s := i.code(), syscall.WaitStatus(i.child.status); code {
 	case 1: // CLD_EXITED

@@ -19,15 +19,15 @@ type SignalsSender struct {
 	signals []os.Signal
 }
 
-// Signals is a sequence of those of the signals that the process is sent, in place of what they would do otherwise: see
-// signal.Notify, which it uses because signalfd(2) needs signals blocked on all threads, which the Go runtime does not
-// allow. It ends by a stop, before which it delivers what has come.
+// Signals returns a sequence of the signals that the process receives, of those given, in place of what they would do
+// otherwise: see signal.Notify, which it uses because signalfd(2) needs signals blocked on all threads, which the Go
+// runtime does not allow. It ends by a stop, before which it delivers what has come.
 //
 // As with any signals, those of one number that come before the first of them was delivered are one item; no number
 // that was sent is lost. Of several numbers the lowest comes first.
 //
-// credit is how many items it may deliver; [SignalsOp.Grant] adds to it (see "Credit"). What comes while there is none
-// is remembered.
+// credit is how many items it may deliver; [SignalsOp.Grant] adds to it (see "Credit"). What comes without credit is
+// remembered.
 func (l *Loop) Signals(credit int, signals ...os.Signal) SignalsSender {
 	return SignalsSender{l: l, credit: credit, signals: signals}
 }
@@ -54,7 +54,7 @@ type SignalsOp struct {
 	pending  atomic.Uint64 // those that have come, by bit number - 1
 	posted   atomic.Bool   // post is on its way to the loop
 	post     sender.Work
-	silenced bool // no thread posts any more
+	silenced bool // no thread posts
 }
 
 // Start begins to listen. It may be called again after each completion.
@@ -144,8 +144,8 @@ func (o *SignalsOp) onCompletion(out outcome) {
 	o.complete(out)
 }
 
-// deliver delivers what has come, as far as there is credit. If the receiver ends its goroutine, what is left is
-// delivered when the loop has the operation proceed.
+// deliver delivers what has come, as far as there is credit. If the receiver ends its goroutine, the rest is delivered
+// when the loop lets the operation proceed.
 func (o *SignalsOp) deliver() {
 	o.beginDelivery()
 	for n := syscall.Signal(1); n <= 64 && o.credit.left > 0; n++ {
@@ -158,7 +158,7 @@ func (o *SignalsOp) deliver() {
 	o.endDelivery()
 }
 
-// silence lets signals do what they did before. When it returns no thread posts any more.
+// silence lets signals do what they did before. When it returns no thread posts.
 func (o *SignalsOp) silence() {
 	if o.silenced {
 		return

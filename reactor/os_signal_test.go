@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Signals come while there is credit, and are remembered while there is none.
+// Signals come while there is credit, and are remembered otherwise.
 func TestSignals(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})

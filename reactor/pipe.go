@@ -8,9 +8,9 @@ import "golang.org/x/sys/unix"
 // one; a closed Writer is EOF to Reader, and a closed Reader is EPIPE to Writer.
 type Pipe struct{ Reader, Writer File }
 
-// Open makes the pipe as pipe2(2) does, with O_CLOEXEC and O_NONBLOCK. It does not block, so there is no sender of
-// it. The Pipe must be new, or closed at both ends. For a pipe to or from another process, which expects an end that
-// blocks, see [File.OpenFromChild].
+// Open makes the pipe as pipe2(2) does, with O_CLOEXEC and O_NONBLOCK. It does not block, so it is no sender. The Pipe
+// must be new, or closed at both ends. For a pipe to or from another process, which expects an end that blocks, see
+// [File.OpenFromChild].
 func (p *Pipe) Open(l *Loop) error {
 	var fds [2]int
 	if err := l.sys.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {

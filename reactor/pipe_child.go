@@ -18,8 +18,8 @@ import (
 // errors.ErrUnsupported.
 func (f *File) OpenFromChild(l *Loop) (child *os.File, err error) { return f.openChild(l, 0) }
 
-// OpenToChild is [File.OpenFromChild] in the other direction: f writes what the child reads from the file, which is for
-// exec.Cmd.Stdin. When f is closed the child reads EOF.
+// OpenToChild makes a pipe as [File.OpenFromChild] does, in the other direction: f writes what the child reads from the
+// file, which is for exec.Cmd.Stdin. When f is closed the child reads EOF.
 func (f *File) OpenToChild(l *Loop) (child *os.File, err error) { return f.openChild(l, 1) }
 
 // openChild makes a pipe of which f is the end with the index given: 0 reads.

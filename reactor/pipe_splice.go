@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SpliceEnd is where [Splice] takes bytes from or puts them.
+// SpliceEnd is the source or the destination of a [Splice].
 type SpliceEnd struct {
 	d   *Descriptor
 	off uint64
@@ -18,10 +18,10 @@ type SpliceEnd struct {
 // stream reports whether the end is one to wait for: a file with an offset is not.
 func (e SpliceEnd) stream() bool { return e.off == uring.FilePosition }
 
-// Stream is the stream that a pipe or a socket is, or the position of a file.
+// Stream returns the end that reads or writes a pipe or a socket as a stream, or a file at its position.
 func (d *Descriptor) Stream() SpliceEnd { return SpliceEnd{d, uring.FilePosition} }
 
-// At is the offset off of a regular file, whose position stays as it is.
+// At returns the end at the offset off of a regular file, whose position stays as it is.
 func (f *File) At(off int64) SpliceEnd { return SpliceEnd{&f.Descriptor, offset(off)} }
 
 // SpliceSender moves bytes inside the kernel. See [Splice] and [Tee].
@@ -32,21 +32,21 @@ type SpliceSender struct {
 	tee      bool
 }
 
-// Splice is a sender of the number of bytes moved between two places of one loop, at least one of which is a pipe,
-// without a copy in the program's memory: at most n, and often fewer; 0 is EOF of what they come from. Bytes are never
-// lost: they are in one place or in the other, and if any were moved before a stop the operation completes with how
-// many. Urgent data of a TCP connection (see tcp(7)) is left out, and what is behind it is moved.
+// Splice returns a sender that moves bytes between two places of one loop, at least one of which is a pipe, without a
+// copy in the program's memory, and completes with their number: at most n, and often fewer; 0 is EOF of the source.
+// Bytes are never lost: they are in one place or in the other, and if any were moved before a stop the operation
+// completes with how many. Urgent data of a TCP connection (see tcp(7)) is left out, and what is behind it is moved.
 //
 // It waits until there is something to move and until there is room, because the kernel moves the bytes on one of a few
 // worker threads, which must not wait. The operation counts on both descriptors, and closing either cancels it. Streams
 // must have O_NONBLOCK.
 //
-// EAGAIN says that again and again nothing could be moved although both ends were ready.
+// It fails with EAGAIN if again and again nothing could be moved although both ends were ready.
 //
 // Kernel operation: IORING_OP_POLL_ADD, then IORING_OP_SPLICE with SPLICE_F_NONBLOCK, splice(2).
 func Splice(from, to SpliceEnd, n int) SpliceSender { return SpliceSender{from: from, to: to, n: n} }
 
-// Tee is as [Splice] between two pipes, but leaves the bytes in the first as well.
+// Tee copies bytes from one pipe to another as [Splice] moves them: they stay in the first as well.
 //
 // Kernel operation: IORING_OP_POLL_ADD, then IORING_OP_TEE, tee(2).
 func Tee(from, to *File, n int) SpliceSender {
@@ -69,8 +69,8 @@ type SpliceOp struct {
 	behind [1]byte // the byte behind urgent data, see passUrgent
 }
 
-// splicePhase is what the entry is. Each prep prepares the next phase, skipping polls of what is no stream; after a
-// move that found nothing to do, although the polls had reported readiness, it is the first again.
+// splicePhase says what the entry does. Each prep prepares the next phase, skipping polls of ends that are no streams;
+// after a move that found nothing to do, although the polls had reported readiness, it is the first again.
 type splicePhase uint8
 
 const (

@@ -13,7 +13,7 @@ import (
 
 // SplicePipe is a pipe through which bytes are moved from one socket to another without being copied: by splice(2),
 // which is called directly and without blocking, because io_uring leaves it to worker threads. [SplicePipe.Fill] and
-// [SplicePipe.Drain] are called by turns: what one has filled in, the other takes out first.
+// [SplicePipe.Drain] take turns: Fill needs an empty pipe.
 //
 // It is for streams of which no operation of the same direction is in flight. All its methods are called on the loop's
 // thread. The zero SplicePipe is closed.
@@ -49,11 +49,11 @@ func (p *SplicePipe) Close() {
 	*p = SplicePipe{}
 }
 
-// Held is how many bytes are in the pipe.
+// Held returns the number of bytes in the pipe.
 func (p *SplicePipe) Held() int { return p.held }
 
-// Fill takes what a socket has received, as far as there is room. No bytes: EOF. EAGAIN: there is nothing now, or, if
-// the socket is readable, there is urgent data in front: a receive passes it. The pipe must be empty.
+// Fill takes what a socket has received, as far as there is room; 0 bytes are EOF. It fails with EAGAIN if there is
+// nothing now or, if the socket is readable, urgent data is in front: a receive passes it. The pipe must be empty.
 func (p *SplicePipe) Fill(s *Socket) (int, error) {
 	if assert.Enabled && p.held != 0 {
 		panic("reactor: Fill of a SplicePipe that holds bytes")
@@ -66,7 +66,8 @@ func (p *SplicePipe) Fill(s *Socket) (int, error) {
 	return n, err
 }
 
-// Drain gives a socket what is in the pipe, as far as it takes it. EAGAIN: it takes nothing now.
+// Drain gives a socket what is in the pipe, as far as it takes it. It fails with EAGAIN if the socket takes nothing
+// now.
 func (p *SplicePipe) Drain(s *Socket) (int, error) {
 	n, err := p.splice(s, p.from, int(s.fd), p.held)
 	p.held -= n

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config is how a [Reactor] is made. Its zero value works.
+// Config configures a [Reactor]. Its zero value works.
 type Config struct {
 	// Loops is how many loops there are, at most 4096. Default: one for each CPU that the process may run on.
 	Loops int
 	// Pin binds each loop to one CPU: to a different one as long as there are enough.
 	Pin bool
-	// Loop is how each loop is made.
+	// Loop configures each loop.
 	Loop LoopConfig
 	// OnLoops, if not nil, is called with the loops once they are made, before they run. It is for programs that do not
 	// make the Reactor themselves, but observe its loops: see the metrics package.
@@ -75,10 +75,10 @@ func allowedCPUs() (cpus []int) {
 	return cpus
 }
 
-// Loops are the reactor's loops.
+// Loops returns the reactor's loops.
 func (r *Reactor) Loops() []*Loop { return r.loops }
 
-// Run runs every loop on a goroutine of its own, and returns when all have ended: see [Loop.Run]. setup, if not nil, is
+// Run runs each loop on its own goroutine, and returns when all have ended: see [Loop.Run]. setup, if not nil, is
 // called on each loop's thread as the loop's first work. If a loop fails, or setup returns an error, the other loops
 // are stopped; Run returns the errors of all loops.
 //

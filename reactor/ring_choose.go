@@ -25,7 +25,7 @@ const (
 // RingVariable is the environment variable that overrides LoopConfig.Ring of every loop of the process.
 const RingVariable = "REACTORD_RING"
 
-// RingChoice is the ring that a loop got, and why.
+// RingChoice describes the ring that a loop got, and why.
 type RingChoice struct {
 	Kind   RingKind // IOUring or Epoll
 	Asked  RingKind // what was asked for: Auto, IOUring or Epoll
@@ -33,7 +33,7 @@ type RingChoice struct {
 	Err    error    // the error behind Reason
 }
 
-// ChooseRing tells which ring a loop of that LoopConfig.Ring would get, without making one.
+// ChooseRing returns which ring a loop of that LoopConfig.Ring would get, without making one.
 func ChooseRing(kind RingKind) (RingChoice, error) {
 	if env := os.Getenv(RingVariable); env != "" {
 		kind = RingKind(env)
@@ -54,7 +54,7 @@ func ChooseRing(kind RingKind) (RingChoice, error) {
 	return c, fmt.Errorf("reactor: there is no ring %q: want %s, %s or %s", kind, Auto, IOUring, Epoll)
 }
 
-// usable is the reason why a loop cannot run on this process's io_uring; nil: it can.
+// usable returns the reason why a loop cannot run on this process's io_uring; nil if it can.
 func usable() error {
 	caps, err := uring.Probe()
 	if err != nil {

@@ -6,7 +6,7 @@ import "context"
 
 // Run makes a [Reactor], runs it until ctx is done, and returns when all loops have ended. setup, if not nil, is called
 // on each loop's thread as the loop's first work. If it returns an error, all loops are stopped and Run returns the
-// error. That ctx is done is no error.
+// error. The end of ctx is no error.
 //
 // When ctx is done each loop is stopped, which cancels what is in flight: see [Loop.Stop]. A program that lets its
 // connections finish first cancels ctx when they have: see "Graceful stop" in the documentation of the package.
@@ -19,7 +19,7 @@ func Run(ctx context.Context, cfg Config, setup func(*Loop) error) error {
 	return r.Run(setup)
 }
 
-// Fail stops the loop as [Loop.Stop] does, and has Run return err, which is not nil. Of several errors it returns the
+// Fail stops the loop as [Loop.Stop] does, and makes Run return err, which is not nil. Of several errors it returns the
 // first. It is how the setup of [Loop.Run] fails, and any callback later. On the loop's thread.
 func (l *Loop) Fail(err error) {
 	l.assertOnThread()

@@ -56,7 +56,7 @@ func (s *Socket) shutdown(how int) error {
 	return s.Descriptor.shutdown(how)
 }
 
-// shutdown is shutdown(2).
+// shutdown calls shutdown(2).
 func (d *Descriptor) shutdown(how int) error {
 	if how != unix.SHUT_WR {
 		d.readShut = true
@@ -64,22 +64,22 @@ func (d *Descriptor) shutdown(how int) error {
 	return d.loop.sys.Shutdown(int(d.fd), how)
 }
 
-// Unacked is the number of bytes sent that the peer has not acknowledged. See tcp(7), SIOCOUTQ.
+// Unacked returns the number of bytes sent that the peer has not acknowledged. See tcp(7), SIOCOUTQ.
 func (s *Socket) Unacked() (int, error) { return s.loop.sys.IoctlGetInt(int(s.fd), unix.SIOCOUTQ) }
 
-// PeerAddress is the address of the peer; zero if the peer is a unix socket without a name. See getpeername(2).
+// PeerAddress returns the address of the peer; zero if the peer is a unix socket without a name. See getpeername(2).
 func (s *Socket) PeerAddress() (Address, error) {
 	sa, err := s.loop.sys.Getpeername(int(s.fd))
 	return addressOf(sa), err
 }
 
-// LocalAddress is the address of this socket; zero if it is a unix socket without a name. See getsockname(2).
+// LocalAddress returns the address of this socket; zero if it is a unix socket without a name. See getsockname(2).
 func (s *Socket) LocalAddress() (Address, error) {
 	sa, err := s.loop.sys.Getsockname(int(s.fd))
 	return addressOf(sa), err
 }
 
-// PeerAddr is the IP address of the peer; zero if the peer has none. It allocates nothing, except for a zone. See
+// PeerAddr returns the IP address of the peer; zero if the peer has none. It allocates nothing, except for a zone. See
 // getpeername(2).
 func (s *Socket) PeerAddr() (netip.AddrPort, error) {
 	if s.loop.hosted {
@@ -89,7 +89,7 @@ func (s *Socket) PeerAddr() (netip.AddrPort, error) {
 	return a.AddrPort(), err
 }
 
-// LocalAddr is the IP address of this socket; zero if it has none. It allocates nothing, except for a zone. See
+// LocalAddr returns the IP address of this socket; zero if it has none. It allocates nothing, except for a zone. See
 // getsockname(2).
 func (s *Socket) LocalAddr() (netip.AddrPort, error) {
 	if s.loop.hosted {
@@ -99,7 +99,7 @@ func (s *Socket) LocalAddr() (netip.AddrPort, error) {
 	return a.AddrPort(), err
 }
 
-// askAddr is getpeername(2) or getsockname(2), which do not block. That of package unix allocates.
+// askAddr calls getpeername(2) or getsockname(2), which do not block. The functions of package unix allocate.
 func askAddr(call uintptr, fd int32) (netip.AddrPort, error) {
 	var a Address
 	size := sizeofAddress
@@ -111,15 +111,15 @@ func askAddr(call uintptr, fd int32) (netip.AddrPort, error) {
 	return a.AddrPort(), nil
 }
 
-// Family is the family of the socket: unix.AF_INET, AF_INET6 or AF_UNIX. The kernel is asked once. See socket(7),
+// Family returns the family of the socket: unix.AF_INET, AF_INET6 or AF_UNIX. It asks the kernel once. See socket(7),
 // SO_DOMAIN.
 func (s *Socket) Family() (int, error) { return s.asked(&s.family, unix.SO_DOMAIN) }
 
-// Type is the type of the socket: unix.SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET. The kernel is asked once. See
+// Type returns the type of the socket: unix.SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET. It asks the kernel once. See
 // socket(7), SO_TYPE.
 func (s *Socket) Type() (int, error) { return s.asked(&s.kind, unix.SO_TYPE) }
 
-// asked is an option of a socket that does not change, so that the kernel is asked once.
+// asked returns an option of a socket that does not change, and asks the kernel for it once.
 func (d *Descriptor) asked(known *uint8, option int) (int, error) {
 	if *known == 0 {
 		v, err := d.loop.sys.GetsockoptInt(int(d.fd), unix.SOL_SOCKET, option)
@@ -131,7 +131,7 @@ func (d *Descriptor) asked(known *uint8, option int) (int, error) {
 	return int(*known), nil
 }
 
-// queuesAtReceiver reports whether a send waits for room at its receiver, which is so on a unix socket for datagrams.
+// queuesAtReceiver reports whether a send waits for room at its receiver, as on a unix socket for datagrams.
 func (d *Descriptor) queuesAtReceiver() bool {
 	if d.kind != unix.SOCK_DGRAM && d.kind != 0 {
 		return false

@@ -15,9 +15,9 @@ import (
 const (
 	acceptFlags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 
-	// acceptEvents is what an accept polls for that the ring gave up with EAGAIN: it was told often that there is a
-	// connection, and found none. A unix listener that was shut down for receiving reports a hangup then, which
-	// accept(2) says by EINVAL, but only where it may wait.
+	// acceptEvents is what an accept polls for that the ring gave up with EAGAIN: readiness was reported often, and no
+	// connection was found. A unix listener that was shut down for receiving reports a hangup then, which accept(2)
+	// says by EINVAL, but only where it may wait.
 	acceptEvents = unix.POLLIN | unix.POLLRDHUP
 )
 
@@ -27,14 +27,15 @@ type AcceptSender struct {
 	s *Socket
 }
 
-// Accept is a sender of the descriptor of one accepted connection, with SOCK_CLOEXEC and SOCK_NONBLOCK. The descriptor
-// is the receiver's, who gives it to a Socket or closes it. A connection that was accepted while the operation was
-// being stopped is delivered. If the listener was shut down for receiving the operation fails with EINVAL.
+// Accept returns a sender that accepts one connection and completes with its descriptor, with SOCK_CLOEXEC and
+// SOCK_NONBLOCK. The receiver owns the descriptor, and gives it to a Socket or closes it. A connection that was
+// accepted while the operation was being stopped is delivered. If the listener was shut down for receiving the
+// operation fails with EINVAL.
 //
 // A connection that was gone before it could be accepted is skipped (ECONNABORTED, or another error of the network, see
 // accept(2)). When descriptors or memory have run out (EMFILE, ENFILE, ENOBUFS, ENOMEM), or many connections in a row
-// had to be skipped, it backs off for [AcceptBackoff] and tries again; a receiver that is an [AcceptBackoffHandler] is
-// told.
+// had to be skipped, it backs off for [AcceptBackoff] and tries again; it notifies a receiver that is an
+// [AcceptBackoffHandler].
 //
 // Kernel operation: IORING_OP_ACCEPT, accept4(2).
 func (s *Socket) Accept() AcceptSender { return AcceptSender{s: s} }
@@ -71,13 +72,13 @@ func (o *AcceptOp) onCompletion(out outcome) {
 	}
 }
 
-// acceptRetry is how accepting continues after a failure that is not the listener's.
+// acceptRetry continues to accept after a failure that is not the listener's.
 type acceptRetry struct {
 	backoff
 	skipped uint8 // failures in a row
 }
 
-// after deals with such a failure. False: out is not one.
+// after deals with such a failure; it reports false if out is not one.
 func (a *acceptRetry) after(out outcome, run retryable, receiver any) bool {
 	errno := syscall.Errno(max(-out.res, 0))
 	gone := connectionGone(errno)
@@ -107,12 +108,12 @@ type AcceptManySender struct {
 	credit int
 }
 
-// AcceptMany is a sequence of the descriptors of accepted connections, as of [Socket.Accept].
+// AcceptMany returns a sequence of the descriptors of accepted connections, as of [Socket.Accept].
 //
 // credit is how many it may accept; [AcceptManyOp.Grant] adds to it (see "Credit"). While there is more of it than the
 // backlog can hold, connections are accepted by one multishot entry; below that one by one, so that no more are
-// accepted than there is credit for. Without credit they wait in the backlog. From unix listeners they are accepted
-// one by one, because a multishot entry is not told that such a listener was shut down.
+// accepted than there is credit for. Without credit they wait in the backlog. From unix listeners they are accepted one
+// by one, because a multishot entry does not learn that such a listener was shut down.
 //
 // It skips connections that are gone, and backs off, as [Socket.Accept] does. Other errors end the sequence.
 //
@@ -127,7 +128,7 @@ const AcceptBackoff = 100 * time.Millisecond
 // maxSkipped is how many failures in a row are skipped without a backoff.
 const maxSkipped = 32
 
-// AcceptBackoffHandler is what a receiver of [Socket.Accept] or [Socket.AcceptMany] may be as well.
+// AcceptBackoffHandler is an optional interface of receivers of [Socket.Accept] and [Socket.AcceptMany].
 type AcceptBackoffHandler interface {
 	// OnAcceptBackoff is called each time that accepting backs off because of err, a syscall.Errno.
 	OnAcceptBackoff(err error)

@@ -28,9 +28,9 @@ type Address struct {
 // sizeofAddress is the size of the largest address.
 const sizeofAddress = uint32(unsafe.Sizeof(unix.RawSockaddrAny{}))
 
-// IPAddress is an IP address with a port. A zone is the number of a network interface, or its name, which is looked
-// up; if there is no such interface the error matches syscall.ENODEV. The error for the zero AddrPort matches
-// syscall.EINVAL.
+// IPAddress returns the Address of an IP address with a port. A zone is the number of a network interface, or its name,
+// which is looked up; if there is no such interface the error matches syscall.ENODEV. The error for the zero AddrPort
+// matches syscall.EINVAL.
 func IPAddress(a netip.AddrPort) (Address, error) {
 	ip := a.Addr()
 	port := binary.NativeEndian.Uint16([]byte{byte(a.Port() >> 8), byte(a.Port())})
@@ -66,9 +66,9 @@ func zoneIndex(zone string) (uint32, error) {
 	return uint32(i.Index), nil
 }
 
-// UnixAddress is the name of a unix socket, of at most 107 bytes: a path, or an abstract name, which begins with '@'
-// or a zero byte. The error for a longer name matches syscall.ENAMETOOLONG. With the empty name, Bind lets the kernel
-// choose an abstract name.
+// UnixAddress returns the Address of a unix socket with a name of at most 107 bytes: a path, or an abstract name, which
+// begins with '@' or a zero byte. The error for a longer name matches syscall.ENAMETOOLONG. With the empty name, Bind
+// lets the kernel choose an abstract name.
 func UnixAddress(name string) (Address, error) {
 	var r Address
 	sa := r.unix()
@@ -89,7 +89,7 @@ func UnixAddress(name string) (Address, error) {
 	return r, nil
 }
 
-// NetAddress is the address of a net.TCPAddr, net.UDPAddr, net.IPAddr or net.UnixAddr. The error for other types
+// NetAddress returns the Address of a net.TCPAddr, net.UDPAddr, net.IPAddr or net.UnixAddr. The error for other types
 // matches syscall.EAFNOSUPPORT.
 func NetAddress(a net.Addr) (Address, error) {
 	switch a := a.(type) {
@@ -122,7 +122,7 @@ func pathBytes(sa *unix.RawSockaddrUnix) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&sa.Path)), len(sa.Path))
 }
 
-// pointer is what the kernel gets; nil if there is no address.
+// pointer returns the pointer that the kernel gets; nil for no address.
 func (a *Address) pointer() unsafe.Pointer {
 	if a.n == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (a *Address) pointer() unsafe.Pointer {
 	return unsafe.Pointer(&a.raw)
 }
 
-// bytes is n bytes of the memory of an address.
+// bytes returns the first n bytes of the memory of an address.
 func (a *Address) bytes(n uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&a.raw)), min(n, sizeofAddress))
 }
@@ -141,14 +141,14 @@ func (a *Address) read(b []byte) {
 	a.fill(b)
 }
 
-// fill is read for an Address that is zero.
+// fill does read's work for an Address that is zero.
 func (a *Address) fill(b []byte) {
 	if len(b) > int(unsafe.Sizeof(a.raw.Addr.Family)) {
 		a.n = uint32(copy(a.bytes(sizeofAddress), b))
 	}
 }
 
-// written is the address of which the kernel has written n bytes to a.
+// written returns the address of which the kernel has written n bytes to a.
 func (a *Address) written(n uint32) (r Address) {
 	r.read(a.bytes(n))
 	return r
@@ -157,11 +157,11 @@ func (a *Address) written(n uint32) (r Address) {
 // IsZero reports whether a is no address.
 func (a Address) IsZero() bool { return a.n == 0 }
 
-// Family is unix.AF_INET, AF_INET6 or AF_UNIX; 0 if there is no address.
+// Family returns unix.AF_INET, AF_INET6 or AF_UNIX; 0 for no address.
 func (a Address) Family() int { return int(a.raw.Addr.Family) }
 
-// AddrPort is the IP address and port; zero for other addresses. IPv4 in IPv6 becomes IPv4. A zone is the number of
-// the network interface.
+// AddrPort returns the IP address and port; zero for other addresses. IPv4 in IPv6 becomes IPv4. A zone is the number
+// of the network interface.
 func (a Address) AddrPort() netip.AddrPort {
 	switch a.Family() {
 	case unix.AF_INET:
@@ -182,7 +182,7 @@ func hostOrder(port uint16) uint16 {
 	return binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(make([]byte, 0, 2), port))
 }
 
-// Name is the name of a unix socket, with '@' for the zero byte that an abstract name begins with; empty for other
+// Name returns the name of a unix socket, with '@' for the zero byte that an abstract name begins with; empty for other
 // addresses and for a unix socket without a name. It allocates.
 func (a Address) Name() string {
 	sa := a.unix()
@@ -197,7 +197,7 @@ func (a Address) Name() string {
 	return unix.ByteSliceToString(name)
 }
 
-// String is the IP address and port, or the name of the unix socket.
+// String returns the IP address and port, or the name of the unix socket.
 func (a Address) String() string {
 	switch a.Family() {
 	case unix.AF_INET, unix.AF_INET6:
@@ -206,8 +206,8 @@ func (a Address) String() string {
 	return a.Name()
 }
 
-// NetAddr is the address in the form of package net, for a socket of that type (unix.SOCK_STREAM, SOCK_DGRAM or
-// SOCK_SEQPACKET): a *net.TCPAddr, *net.UDPAddr or *net.UnixAddr; nil if there is no address.
+// NetAddr converts the address to that of package net, for a socket of that type (unix.SOCK_STREAM, SOCK_DGRAM or
+// SOCK_SEQPACKET): a *net.TCPAddr, *net.UDPAddr or *net.UnixAddr; nil for no address.
 func (a Address) NetAddr(socketType int) net.Addr {
 	switch family := a.Family(); {
 	case family == unix.AF_UNIX:
@@ -224,7 +224,7 @@ func (a Address) NetAddr(socketType int) net.Addr {
 	return net.TCPAddrFromAddrPort(a.AddrPort())
 }
 
-// sockaddr is the address in the form of package unix.
+// sockaddr converts the address to that of package unix.
 func (a Address) sockaddr() unix.Sockaddr {
 	switch a.Family() {
 	case unix.AF_INET:
@@ -239,7 +239,7 @@ func (a Address) sockaddr() unix.Sockaddr {
 	return nil
 }
 
-// addressOf is the inverse of sockaddr.
+// addressOf does the inverse of sockaddr.
 func addressOf(sa unix.Sockaddr) (r Address) {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:

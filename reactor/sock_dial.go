@@ -19,9 +19,8 @@ type DialSender struct {
 	err  error
 }
 
-// Dial is a sender that completes when the socket is connected to addr, an address of the family that the socket was
-// opened with. After an error the socket can only be closed. If addr has a zone that there is no interface for, it
-// fails with ENODEV.
+// Dial returns a sender that connects the socket to addr, an address of the family that the socket was opened with.
+// After an error the socket can only be closed. If addr has a zone without an interface, it fails with ENODEV.
 //
 // Kernel operation: IORING_OP_CONNECT, connect(2). Then SO_ERROR is read, see socket(7).
 func (s *Socket) Dial(addr netip.AddrPort) DialSender {
@@ -29,9 +28,9 @@ func (s *Socket) Dial(addr netip.AddrPort) DialSender {
 	return DialSender{s: s, addr: a, err: err}
 }
 
-// DialTo is [Socket.Dial] for an address of any family. A socket for datagrams is connected immediately, and may be
-// connected again. If a unix listener has no room in its backlog, it fails with EAGAIN, as connect(2) does on a socket
-// with O_NONBLOCK; on one without, it waits for room.
+// DialTo connects as [Socket.Dial] does, to an address of any family. A socket for datagrams is connected immediately,
+// and may be connected again. If a unix listener has no room in its backlog, it fails with EAGAIN, as connect(2) does
+// on a socket with O_NONBLOCK; on one without, it waits for room.
 func (s *Socket) DialTo(addr Address) DialSender { return DialSender{s: s, addr: addr} }
 
 // Connect implements [sender.Sender].
@@ -69,9 +68,9 @@ func (o *DialOp) onCompletion(out outcome) {
 	o.complete(struct{}{}, out)
 }
 
-// pendingError is the error of a connection that the ring reports as made; 0: none. An ICMP error that comes while
+// pendingError returns the error of a connection that the ring reports as made, or 0. An ICMP error that comes while
 // connect(2) holds the socket does not end the attempt immediately: it wakes the ring, which finds no error where it
-// looks, and is reported by SO_ERROR only. What a socket for datagrams has there is of an earlier send.
+// looks, and is reported by SO_ERROR only. On a socket for datagrams, SO_ERROR holds the error of an earlier send.
 func (o *DialOp) pendingError() int32 {
 	kind, err := o.on.asked(&o.on.kind, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {

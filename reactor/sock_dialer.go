@@ -11,24 +11,25 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Dial is a sender of a socket that is connected to address, with a [Dialer] of default settings. See [Dialer.Dial].
+// Dial returns a sender of a socket that is connected to address, with a [Dialer] of default settings. See
+// [Dialer.Dial].
 func Dial(l *Loop, network, address string) DialerSender {
 	return defaultDialer.Dial(l, network, address)
 }
 
 var defaultDialer Dialer
 
-// AttemptDelay is how long [Dialer.Dial] gives an attempt before it begins the next one, by default: the recommended
+// AttemptDelay is how long [Dialer.Dial] by default gives an attempt before it begins the next one: the recommended
 // Connection Attempt Delay of RFC 8305, section 5.
 const AttemptDelay = 250 * time.Millisecond
 
-// Dialer is how [Dialer.Dial] connects. Its zero value works. It must not be changed while an operation uses it.
+// Dialer configures [Dialer.Dial]. Its zero value works. It must not be changed while an operation uses it.
 type Dialer struct {
 	// Resolver looks names up. Its method is called on a worker thread, see [Offload], and must return soon when the
 	// context is done. Default: net.DefaultResolver, which is the system's.
 	Resolver Resolver
-	// AttemptDelay is how long an attempt to connect is given before the next address is tried beside it. Default: the
-	// constant [AttemptDelay]. Negative: each address is tried when the one before it has failed.
+	// AttemptDelay is how long an attempt to connect is given before the next address is tried in parallel. Default:
+	// the constant [AttemptDelay]. Negative: each address is tried when the one before it has failed.
 	AttemptDelay time.Duration
 	// Local is the address that sockets are bound to before they connect. Only addresses of its family are tried.
 	// Default: the kernel chooses.
@@ -46,7 +47,7 @@ type Resolver interface {
 
 var _ Resolver = (*net.Resolver)(nil)
 
-// DialerSender connects to an address that has to be found. See [Dialer.Dial].
+// DialerSender looks up an address and connects to it. See [Dialer.Dial].
 type DialerSender struct {
 	affine
 	l                *Loop
@@ -54,8 +55,8 @@ type DialerSender struct {
 	network, address string
 }
 
-// Dial is a sender of a socket that is connected to address, which is written as for net.Dial: for the networks tcp,
-// tcp4, tcp6, udp, udp4 and udp6 "host:port", where the host may be a name, an IP address or, for this machine,
+// Dial returns a sender of a socket that is connected to address, which is written as for net.Dial: for the networks
+// tcp, tcp4, tcp6, udp, udp4 and udp6 "host:port", where the host may be a name, an IP address or, for this machine,
 // nothing, and the port a number or the name of a service; for unix, unixgram and unixpacket the name of the socket.
 // The receiver owns the socket.
 //
@@ -82,17 +83,17 @@ func (c DialerSender) Connect(op *DialerOp, r sender.Receiver[*Socket]) sender.O
 
 // DialerOp is the operation state of [Dial] and [Dialer.Dial].
 //
-// While it is in progress a look-up or an attempt is in flight, and its timer runs if an attempt may begin beside the
-// others. It completes when none of them is left.
+// While it is in progress a look-up or an attempt is in flight, and its timer runs if another attempt may begin in
+// parallel. It completes when none of them is left.
 type DialerOp struct {
 	timed
 	dialer           *Dialer
 	network, address string
 	r                sender.Receiver[*Socket]
 
-	lookup   *lookup      // in flight; nil: none
+	lookup   *lookup      // in flight, or nil
 	kind     int          // SOCK_STREAM, …
-	targets  []Address    // what is still to be tried
+	targets  []Address    // still to be tried
 	attempts *dialAttempt // those in flight
 	named    bool         // address is a name
 	stopping bool         // it was asked to stop
@@ -168,7 +169,7 @@ func (o *DialerOp) cancelAttempts() {
 	}
 }
 
-// proceed completes the operation if nothing is in flight any more.
+// proceed completes the operation if nothing is left in flight.
 func (o *DialerOp) proceed() {
 	if o.lookup == nil && o.attempts == nil {
 		o.onCompletion(outcome{kind: outcomeDone})
@@ -194,7 +195,7 @@ func (o *DialerOp) onCompletion(outcome) {
 	}
 }
 
-// dialerTimer is a DialerOp as the handler of its timer.
+// dialerTimer handles the timer of a DialerOp.
 type dialerTimer DialerOp
 
 func (t *dialerTimer) OnTimer(int64) { (*DialerOp)(t).attemptNext() }

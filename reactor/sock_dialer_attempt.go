@@ -55,7 +55,8 @@ func (a *dialAttempt) prepare() error {
 
 func (a *dialAttempt) Env() sender.Env { return sender.EmptyEnv{} }
 
-// SetValue is called when the socket is connected.
+// SetValue hands the connected socket to the DialerOp and cancels the other attempts, or closes it if another was
+// first.
 func (a *dialAttempt) SetValue(struct{}) {
 	o := a.o
 	if o.socket != nil {
@@ -73,7 +74,7 @@ func (a *dialAttempt) SetError(err error) {
 	a.SetStopped()
 }
 
-// SetStopped is called when the socket is not connected, and will not be.
+// SetStopped closes the socket, which will not be connected, and lets the next attempt begin.
 func (a *dialAttempt) SetStopped() {
 	a.closeSocket()
 	a.o.attemptNext()

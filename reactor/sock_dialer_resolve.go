@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialNetwork is what the name of a network means.
+// dialNetwork describes a network by its name.
 type dialNetwork struct {
 	kind   int    // of the socket
-	family int    // 0: IPv4 or IPv6
+	family int    // 0 for both IPv4 and IPv6
 	lookup string // the network for a Resolver
 }
 
@@ -45,7 +45,7 @@ func networkOf(name string) (n dialNetwork, ok bool) {
 	return n, false
 }
 
-// parse finds what is to be tried, or begins to look it up.
+// parse finds the addresses to be tried, or begins to look them up.
 func (o *DialerOp) parse() error {
 	n, ok := networkOf(o.network)
 	if !ok {
@@ -108,7 +108,7 @@ func (o *DialerOp) found(n dialNetwork, host string, ips []netip.Addr, port uint
 	return nil
 }
 
-// takeTurns is both, alternating: see RFC 8305, section 4.
+// takeTurns merges both, alternating: see RFC 8305, section 4.
 func takeTurns(first, second []Address) []Address {
 	if len(second) == 0 {
 		return first
@@ -135,7 +135,7 @@ type lookup struct {
 	op            OffloadOp[lookedUp]
 }
 
-// lookedUp is what a look-up has found.
+// lookedUp is the result of a look-up.
 type lookedUp struct {
 	ips  []netip.Addr
 	port uint16
@@ -167,7 +167,7 @@ func (u *lookup) call() (found lookedUp, err error) {
 	return found, err
 }
 
-// lookupPort is the number of a port.
+// lookupPort returns the number of a port.
 func lookupPort(ctx context.Context, network, service string) (uint16, error) {
 	if port, err := strconv.ParseUint(service, 10, 16); err == nil {
 		return uint16(port), nil
@@ -207,12 +207,12 @@ func (u *lookup) ended() {
 	o.proceed()
 }
 
-// refused is the error of an address that nothing is tried for.
+// refused returns the error of an address that nothing is tried for.
 func (o *DialerOp) refused(err error) error {
 	return &net.OpError{Op: "dial", Net: o.network, Err: err}
 }
 
-// failure is the error when all attempts have failed.
+// failure returns the error when all attempts have failed.
 func (o *DialerOp) failure() error {
 	e := &net.OpError{Op: "dial", Net: o.network, Addr: o.failures[0].to.NetAddr(o.kind), Err: o.failures[0].err}
 	if o.named {
@@ -227,7 +227,7 @@ type dialName struct{ network, address string }
 func (n dialName) Network() string { return n.network }
 func (n dialName) String() string  { return n.address }
 
-// attemptError is why an address was not reached.
+// attemptError says why an address was not reached.
 type attemptError struct {
 	to  Address
 	err error
@@ -236,7 +236,7 @@ type attemptError struct {
 func (e attemptError) Error() string { return e.to.String() + ": " + e.err.Error() }
 func (e attemptError) Unwrap() error { return e.err }
 
-// attemptErrors is why none of the addresses of a name was reached.
+// attemptErrors says why none of the addresses of a name was reached.
 type attemptErrors []attemptError
 
 func (e attemptErrors) Error() string {

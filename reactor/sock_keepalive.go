@@ -17,9 +17,9 @@ const (
 )
 
 // KeepAlive switches keep-alive on, with the default interval and count: the kernel probes a peer when the connection
-// has been idle for so long. 0 is the default idle time, and a negative one leaves the socket as it is, which for a new
-// one is off. It does nothing for a socket that is not of TCP. Connections inherit the setting from their listener, so
-// that set there it costs them no system call. [Socket.SetKeepAlive] sets all of it.
+// has been idle for that long. 0 is the default idle time, and a negative one leaves the socket as it is, which for a
+// new one is off. It does nothing for a socket that is not of TCP. Connections inherit the setting from their listener,
+// where it costs them no system call. [Socket.SetKeepAlive] sets all of it.
 func (s *Socket) KeepAlive(idle time.Duration) error {
 	if idle < 0 {
 		return nil

@@ -14,8 +14,7 @@ import (
 // Backlog is how many connections may wait to be accepted by default. The kernel lowers it to net.core.somaxconn.
 const Backlog = 4096
 
-// ListenConfig is what [Socket.OpenListener] and [Socket.ListenPacket] make a socket of. With an address, its zero
-// value works.
+// ListenConfig configures [Socket.OpenListener] and [Socket.ListenPacket]. With an address, its zero value works.
 type ListenConfig struct {
 	// Addr is the IP address and port of the socket, unless there is an Address. Port 0 is any free port.
 	Addr netip.AddrPort
@@ -27,14 +26,14 @@ type ListenConfig struct {
 	Type int
 	// Backlog is how many connections of a listener may wait to be accepted. Default: the constant [Backlog].
 	Backlog int
-	// Exclusive means that no other socket may have the address. Otherwise each loop has a socket of its own with the
-	// same IP address, and the kernel spreads connections, or the datagrams of each sender, over them (SO_REUSEPORT).
+	// Exclusive means that no other socket may have the address. Otherwise each loop has a socket with the same IP
+	// address, and the kernel spreads connections, or the datagrams of each sender, over them (SO_REUSEPORT).
 	Exclusive bool
 	// Options, if not nil, sets further options before the socket is bound.
 	Options func(*Socket) error
 }
 
-// address is the address of the socket.
+// address returns the address of the socket.
 func (cfg *ListenConfig) address() (Address, error) {
 	if cfg.Address.IsZero() && cfg.Addr.IsValid() {
 		return IPAddress(cfg.Addr)
@@ -42,8 +41,8 @@ func (cfg *ListenConfig) address() (Address, error) {
 	return cfg.Address, nil
 }
 
-// OpError is an error of OpenListener or ListenPacket as package net would return it from a listen: a *net.OpError with
-// the address.
+// OpError converts an error of OpenListener or ListenPacket to that of a listen of package net: a *net.OpError with the
+// address.
 func (cfg *ListenConfig) OpError(err error) error {
 	typ := cfg.Type
 	if typ == 0 {
@@ -150,8 +149,8 @@ func (s *Socket) TryAccept() (fd int, err error) {
 	return fd, err
 }
 
-// TryAcceptFrom is [Socket.TryAccept]. It also returns the address of the peer; zero if the peer is a unix socket
-// without a name.
+// TryAcceptFrom accepts as [Socket.TryAccept] does, and also returns the address of the peer; zero if the peer is a
+// unix socket without a name.
 func (s *Socket) TryAcceptFrom() (fd int, peer Address, err error) {
 	var sa unix.Sockaddr
 	for range maxSkipped {

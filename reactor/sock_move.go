@@ -14,16 +14,16 @@ type MoveSender struct {
 	l     *Loop
 }
 
-// MoveTo is a sender that gives the socket's descriptor to the loop l, as the socket to, which is new, closed, or s
-// itself. It is started on the loop of s and completes with a value on l, where to may be used; what was not read
+// MoveTo returns a sender that gives the socket's descriptor to the loop l, as the socket to, which is new, closed, or
+// s itself. It is started on the loop of s and completes with a value on l, where to may be used; what was not read
 // stays in the kernel's socket and is read there.
 //
-// A task that awaits it is resumed on its own loop, where to must not be touched: what is to be done with the socket
-// next is spawned on l.
+// A task that awaits it is resumed on its own loop, where to must not be touched: further work with the socket is
+// spawned on l.
 //
-// No operation may be in flight on s: if there is one it completes with EBUSY, and if s is closed with net.ErrClosed.
-// If it was stopped before Start, or the loop of s drains, it completes stopped. In these cases it completes on the
-// loop of s, which keeps the descriptor.
+// No operation may be in flight on s: otherwise it completes with EBUSY, and if s is closed with net.ErrClosed. If it
+// was stopped before Start, or the loop of s drains, it completes stopped. In these cases it completes on the loop of
+// s, which keeps the descriptor.
 //
 // If l has ended, the descriptor is closed, and the operation completes with net.ErrClosed, on the thread that finds
 // it out: that of the loop of s, or that of l if it fails meanwhile.
@@ -93,7 +93,7 @@ func (a *arrival) Abandon(error) {
 	a.r.SetError(errClosed)
 }
 
-// forget tells the ring that fd is given away. Only a ring that keeps what it knows of a descriptor needs that.
+// forget tells the ring that fd is given away. Only a ring that caches state of descriptors needs that.
 func (l *Loop) forget(fd int) {
 	if ring, ok := l.ring.(interface{ Forget(fd int) }); ok {
 		ring.Forget(fd)

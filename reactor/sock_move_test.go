@@ -181,8 +181,7 @@ func TestMoveWhileLoopsStop(t *testing.T) {
 	}
 }
 
-// The loop that gave a descriptor away knows nothing of it any more: another file that has the number is waited
-// for as any other.
+// The loop that gave a descriptor away has forgotten it: another file that has the number is waited for as any other.
 func TestMovedDescriptorIsForgotten(t *testing.T) {
 	twoLoops(t, func(t *testing.T, a, b *running) {
 		var recv reactor.RecvOp

@@ -44,7 +44,7 @@ func number(on bool) int {
 	return 0
 }
 
-// units is d in units, rounded up.
+// units returns d in units, rounded up.
 func units(d, unit time.Duration) int { return int((d + unit - 1) / unit) }
 
 // SetReuseAddr lets [Socket.Bind] use an address that closed connections still have. See socket(7), SO_REUSEADDR.
@@ -64,7 +64,7 @@ func (s *Socket) SetRecvBuffer(bytes int) error {
 	return s.setOption(unix.SOL_SOCKET, unix.SO_RCVBUF, bytes)
 }
 
-// RecvBuffer is the size of the receive buffer that is in force, in bytes.
+// RecvBuffer returns the size of the receive buffer that is in force, in bytes.
 func (s *Socket) RecvBuffer() (bytes int, err error) {
 	return s.option(unix.SOL_SOCKET, unix.SO_RCVBUF)
 }
@@ -75,12 +75,12 @@ func (s *Socket) SetSendBuffer(bytes int) error {
 	return s.setOption(unix.SOL_SOCKET, unix.SO_SNDBUF, bytes)
 }
 
-// SendBuffer is the size of the send buffer that is in force, in bytes.
+// SendBuffer returns the size of the send buffer that is in force, in bytes.
 func (s *Socket) SendBuffer() (bytes int, err error) {
 	return s.option(unix.SOL_SOCKET, unix.SO_SNDBUF)
 }
 
-// SetReceiveLowWater makes receives, and polls of TCP sockets for POLLIN, wait until so many bytes or EOF have
+// SetReceiveLowWater makes receives, and polls of TCP sockets for POLLIN, wait until that many bytes or EOF have
 // arrived. See socket(7), SO_RCVLOWAT.
 func (s *Socket) SetReceiveLowWater(bytes int) error {
 	return s.setOption(unix.SOL_SOCKET, unix.SO_RCVLOWAT, bytes)
@@ -124,7 +124,7 @@ func (s *Socket) SetIncomingCPU(cpu int) error {
 	return s.setOption(unix.SOL_SOCKET, unix.SO_INCOMING_CPU, cpu)
 }
 
-// IncomingCPU is the CPU that has processed the latest packet of the socket, or -1.
+// IncomingCPU returns the CPU that has processed the latest packet of the socket, or -1.
 func (s *Socket) IncomingCPU() (int, error) {
 	return s.option(unix.SOL_SOCKET, unix.SO_INCOMING_CPU)
 }
@@ -135,12 +135,12 @@ func (s *Socket) SetMaxPacingRate(bytesPerSecond uint64) error {
 	return s.loop.sys.SetsockoptUint64(int(s.fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, bytesPerSecond)
 }
 
-// MaxPacingRate is the bound of [Socket.SetMaxPacingRate], in bytes a second.
+// MaxPacingRate returns the bound of [Socket.SetMaxPacingRate], in bytes a second.
 func (s *Socket) MaxPacingRate() (bytesPerSecond uint64, err error) {
 	return s.loop.sys.GetsockoptUint64(int(s.fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE)
 }
 
-// TakeError is the error that waits on the socket, which is cleared by that; nil: none. See socket(7), SO_ERROR.
+// TakeError returns and clears the error that waits on the socket, if any. See socket(7), SO_ERROR.
 func (s *Socket) TakeError() error {
 	errno, err := s.option(unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && errno != 0 {
@@ -149,7 +149,7 @@ func (s *Socket) TakeError() error {
 	return err
 }
 
-// PeerCredentials are the credentials of the process at the other end of a unix connection, from when it called
+// PeerCredentials returns the credentials of the process at the other end of a unix connection, from when it called
 // connect(2) or listen(2). See unix(7), SO_PEERCRED.
 func (s *Socket) PeerCredentials() (unix.Ucred, error) {
 	cred, err := s.loop.sys.GetsockoptUcred(int(s.fd), unix.SOL_SOCKET, unix.SO_PEERCRED)

@@ -43,13 +43,13 @@ func (s *Socket) SetBroadcast(on bool) error {
 	return s.switchOption(unix.SOL_SOCKET, unix.SO_BROADCAST, on)
 }
 
-// JoinGroup makes the socket receive the datagrams of a multicast group, through the network interface of that
-// number; 0: the kernel chooses the interface. See ip(7), IP_ADD_MEMBERSHIP, and ipv6(7), IPV6_ADD_MEMBERSHIP.
+// JoinGroup makes the socket receive the datagrams of a multicast group, through the network interface of that number;
+// with 0 the kernel chooses the interface. See ip(7), IP_ADD_MEMBERSHIP, and ipv6(7), IPV6_ADD_MEMBERSHIP.
 func (s *Socket) JoinGroup(group netip.Addr, iface int) error {
 	return s.membership(unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP, group, iface)
 }
 
-// LeaveGroup is the opposite of [Socket.JoinGroup].
+// LeaveGroup undoes [Socket.JoinGroup].
 func (s *Socket) LeaveGroup(group netip.Addr, iface int) error {
 	return s.membership(unix.IP_DROP_MEMBERSHIP, unix.IPV6_LEAVE_GROUP, group, iface)
 }
@@ -98,13 +98,13 @@ func (s *Socket) SetPacketInfo(on bool) error {
 	return s.setByFamily(unix.IP_PKTINFO, unix.IPV6_RECVPKTINFO, number(on))
 }
 
-// SetReceiveErrors has a connected socket of UDP told of every ICMP error, as that a host or a network is unreachable.
+// SetReceiveErrors reports every ICMP error to a connected socket of UDP, such as an unreachable host or network.
 // Without it, only refused ports are reported. See ip(7), IP_RECVERR, and ipv6(7), IPV6_RECVERR.
 func (s *Socket) SetReceiveErrors(on bool) error {
 	return s.setByFamily(unix.IP_RECVERR, unix.IPV6_RECVERR, number(on))
 }
 
-// SetSegmentSize makes UDP divide each send into datagrams of so many bytes, of which the last may be shorter; 0
+// SetSegmentSize makes UDP divide each send into datagrams of that many bytes, of which the last may be shorter; 0
 // removes that. See udp(7), UDP_SEGMENT.
 func (s *Socket) SetSegmentSize(bytes int) error {
 	return s.setOption(unix.IPPROTO_UDP, unix.UDP_SEGMENT, bytes)

@@ -24,10 +24,10 @@ func (s *Socket) SetQuickAck(on bool) error {
 	return s.switchOption(unix.IPPROTO_TCP, unix.TCP_QUICKACK, on)
 }
 
-// SetKeepAlive makes the kernel probe a peer when the connection has been idle for so long, then every interval.
-// After count probes without a reply the connection fails with ETIMEDOUT. An interval or count of 0 leaves the
-// setting as it is, at first net.ipv4.tcp_keepalive_intvl and _probes; an idle of 0 disables probing. It may be called
-// at any time: the kernel knows when the last bytes came. The unit of the kernel is a second. See tcp(7), TCP_KEEPIDLE,
+// SetKeepAlive makes the kernel probe a peer when the connection has been idle for that long, then every interval.
+// After count probes without a reply the connection fails with ETIMEDOUT. An interval or count of 0 leaves the setting
+// as it is, at first net.ipv4.tcp_keepalive_intvl and _probes; an idle of 0 disables probing. It may be called at any
+// time: the kernel knows when the last bytes came. The unit of the kernel is a second. See tcp(7), TCP_KEEPIDLE,
 // TCP_KEEPINTVL, TCP_KEEPCNT, and socket(7), SO_KEEPALIVE.
 func (s *Socket) SetKeepAlive(idle, interval time.Duration, count int) error {
 	if idle <= 0 {
@@ -37,7 +37,7 @@ func (s *Socket) SetKeepAlive(idle, interval time.Duration, count int) error {
 		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, units(interval, time.Second)},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, count},
 		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
-		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, units(idle, time.Second)}, // last: it sets the kernel's timer anew
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, units(idle, time.Second)}, // last: it restarts the kernel's timer
 	} {
 		if o.value == 0 {
 			continue
@@ -49,13 +49,13 @@ func (s *Socket) SetKeepAlive(idle, interval time.Duration, count int) error {
 	return nil
 }
 
-// SetUserTimeout makes the connection fail with ETIMEDOUT when what was sent has not been acknowledged for so long; 0
+// SetUserTimeout makes the connection fail with ETIMEDOUT when what was sent has not been acknowledged for that long; 0
 // is the system's default. The unit of the kernel is a millisecond. See tcp(7), TCP_USER_TIMEOUT.
 func (s *Socket) SetUserTimeout(d time.Duration) error {
 	return s.setOption(unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, units(d, time.Millisecond))
 }
 
-// SetDeferAccept makes a listener accept a connection only when its first data has arrived, or about so long after
+// SetDeferAccept makes a listener accept a connection only when its first data has arrived, or about that long after
 // the handshake. The unit of the kernel is a second. See tcp(7), TCP_DEFER_ACCEPT.
 func (s *Socket) SetDeferAccept(d time.Duration) error {
 	return s.setOption(unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, units(d, time.Second))
@@ -73,7 +73,7 @@ func (s *Socket) SetFastOpenConnect(on bool) error {
 	return s.switchOption(unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, on)
 }
 
-// SetNotSentLowWater makes the socket writable only when fewer than so many bytes wait to be transmitted for the
+// SetNotSentLowWater makes the socket writable only when fewer than that many bytes wait to be transmitted for the
 // first time. See tcp(7), TCP_NOTSENT_LOWAT.
 func (s *Socket) SetNotSentLowWater(bytes int) error {
 	return s.setOption(unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, bytes)
@@ -84,12 +84,12 @@ func (s *Socket) SetCongestion(algorithm string) error {
 	return s.loop.sys.SetsockoptString(int(s.fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, algorithm)
 }
 
-// Congestion is the congestion control algorithm.
+// Congestion returns the congestion control algorithm.
 func (s *Socket) Congestion() (string, error) {
 	return s.loop.sys.GetsockoptString(int(s.fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 }
 
-// TCPInfo is what the kernel knows about the connection. See tcp(7), TCP_INFO.
+// TCPInfo returns what the kernel knows about the connection. See tcp(7), TCP_INFO.
 func (s *Socket) TCPInfo() (*unix.TCPInfo, error) {
 	return s.loop.sys.GetsockoptTCPInfo(int(s.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 }

@@ -22,16 +22,17 @@ type RecvSender struct {
 	flags int
 }
 
-// Recv is a sender of the number of bytes received into buf, which must not be empty; 0 is EOF: the peer closed its
-// write side. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
+// Recv returns a sender that receives into buf, which must not be empty, and completes with the number of bytes; 0 is
+// EOF: the peer closed its write side. buf must be on the heap or mapped, and belongs to the operation from Start until
+// it completes.
 //
 // Kernel operation: IORING_OP_RECV, recv(2).
 func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s: s, buf: buf} }
 
-// RecvFlags is [Socket.Recv] with flags of recv(2): with unix.MSG_PEEK what is received can be received again, with
-// MSG_WAITALL it completes when buf is full or at EOF, with MSG_DONTWAIT it fails with EAGAIN if there is nothing, with
-// MSG_TRUNC the number of bytes is that of a whole datagram even if buf is shorter. Stopped in the middle of
-// MSG_WAITALL it completes with the number of bytes so far.
+// RecvFlags receives as [Socket.Recv] does, with flags of recv(2): with unix.MSG_PEEK what is received can be received
+// again, with MSG_WAITALL it completes when buf is full or at EOF, with MSG_DONTWAIT it fails with EAGAIN if there is
+// nothing, with MSG_TRUNC the number of bytes is that of a whole datagram even if buf is shorter. Stopped in the middle
+// of MSG_WAITALL it completes with the number of bytes so far.
 func (s *Socket) RecvFlags(buf []byte, flags int) RecvSender {
 	return RecvSender{s: s, buf: buf, flags: flags}
 }
@@ -48,7 +49,7 @@ func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) sender.Operation
 	return op
 }
 
-// recvPolicy is that of a receive with flags of recv(2).
+// recvPolicy returns the policy of a receive with flags of recv(2).
 func recvPolicy(flags int) policy {
 	if flags&unix.MSG_DONTWAIT != 0 {
 		return policyPlain
@@ -85,8 +86,8 @@ type RecvLeaseSender struct {
 	s *Socket
 }
 
-// RecvLease is a sender of received bytes in a buffer that is leased to the receiver, who releases it. No buffer is
-// held while nothing arrives. An empty [Lease] is EOF: the peer closed its write side.
+// RecvLease returns a sender of received bytes in a buffer that is leased to the receiver, who releases it. No buffer
+// is held while nothing arrives. An empty [Lease] is EOF: the peer closed its write side.
 //
 // Kernel operation: IORING_OP_RECV with IOSQE_BUFFER_SELECT.
 func (s *Socket) RecvLease() RecvLeaseSender { return RecvLeaseSender{s: s} }

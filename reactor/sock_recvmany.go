@@ -23,8 +23,8 @@ type RecvManySender struct {
 // Unlimited is a credit that never runs out.
 const Unlimited = math.MaxInt32
 
-// RecvMany is a sequence of received bytes, each item in a buffer that is leased to the receiver, who releases it. It
-// completes with a value at EOF. On a socket for datagrams, which has no EOF, an empty [Lease] is a datagram of no
+// RecvMany returns a sequence of received bytes, each item in a buffer that is leased to the receiver, who releases it.
+// It completes with a value at EOF. On a socket for datagrams, which has no EOF, an empty [Lease] is a datagram of no
 // bytes.
 //
 // credit is how many buffers it may deliver; [RecvManyOp.Grant] adds to it (see "Credit"). When that many have arrived,
@@ -42,8 +42,8 @@ func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s: 
 // Adaptive lets the sequence, which is of a stream, receive bulk into large buffers, many times as much with one
 // operation. An item in one uses up the credit of several buffers of the usual size ([Lease.Credits]), and as much is
 // to be granted for it. While there is bulk there is one item at a time: the source waits until all that was used up
-// has been granted again. A loop has few large buffers ([BufferConfig.LargeLimit]): a source for which there is none
-// receives into usual ones.
+// has been granted again. A loop has few large buffers ([BufferConfig.LargeLimit]): a source that finds none receives
+// into usual ones.
 //
 // Kernel operations: IORING_OP_RECV, single and with MSG_DONTWAIT, and IORING_OP_POLL_ADD while there is nothing, so
 // that a connection holds no large buffer then.
@@ -188,28 +188,28 @@ type bulk struct {
 //	receives → idle      there are none, or no more
 //	next     → receives
 //	idle     → polls → next
-//	enters, next → leaves   there is no large buffer, or it is not worth it any more
+//	enters, next → leaves   no large buffer is left, or it is no longer worth it
 //	leaves   → off
 type bulkState uint8
 
 const (
 	bulkOff      bulkState = iota // it receives into usual buffers
-	bulkEnters                    // so it does, and it is being taken back
-	bulkNext                      // there is none; the next one receives into a large buffer
+	bulkEnters                    // into usual buffers still, and it is being taken back
+	bulkNext                      // no entry; the next one receives into a large buffer
 	bulkReceives                  // it receives into a large buffer
-	bulkIdle                      // there is none; the next one polls
+	bulkIdle                      // no entry; the next one polls
 	bulkPolls                     // it waits for bytes, without a buffer
-	bulkLeaves                    // there is none; the next one receives into usual buffers
+	bulkLeaves                    // no entry; the next one receives into usual buffers
 )
 
-// It takes bulkSigns in a row to change the way. Each time that bulk turns out to be none, or that there is no buffer
-// for it, it takes twice as many the next time, up to maxSigns: messages of just the size of a buffer look like bulk.
+// It takes bulkSigns in a row to change the way. Each time that bulk proves to be none, or that no buffer is left for
+// it, it takes twice as many the next time, up to maxSigns: messages of just the size of a buffer look like bulk.
 const (
 	bulkSigns = 4
 	maxSigns  = 64
 )
 
-// reset is called before the first entry.
+// reset prepares for the first entry.
 func (b *bulk) reset() {
 	b.signs, b.need = 0, bulkSigns
 	if b.state == bulkEnters {
@@ -253,7 +253,7 @@ func (b *bulk) judgeLarge(is bool) {
 	}
 }
 
-// prep fills the entry that receives bulk, or waits for it. False: there is no buffer for it.
+// prep fills the entry that receives bulk, or waits for it; it reports false if no buffer is left.
 func (b *bulk) prep(l *Loop, sqe *uring.SQE, fd int) bool {
 	if b.state == bulkIdle || b.state == bulkPolls {
 		b.state = bulkPolls
@@ -271,7 +271,7 @@ func (b *bulk) prep(l *Loop, sqe *uring.SQE, fd int) bool {
 	return true
 }
 
-// received takes what the receive into a large buffer brought; false: nothing.
+// received takes what the receive into a large buffer brought, if anything.
 func (b *bulk) received(buffers *Buffers, out outcome) (lease Lease, ok bool) {
 	if b.state = bulkNext; out.flags&uring.CQESockNonempty == 0 {
 		b.state = bulkIdle

@@ -196,7 +196,7 @@ func TestBulkWithoutLargeBuffers(t *testing.T) {
 	})
 }
 
-// Messages of just the size of a buffer look like bulk, but are soon not taken for it any more.
+// Messages of just the size of a buffer look like bulk, but soon no longer count as it.
 func TestBulkThatIsNone(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{Buffers: bulkBuffers})

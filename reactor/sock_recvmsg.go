@@ -49,7 +49,7 @@ func (o *incoming[T]) startMessage(run operation) {
 	o.start(run, env)
 }
 
-// message is what was received, if out is that something was.
+// message returns the received message, or a zero one if out is no success.
 func (o *incoming[T]) message(out outcome) (m Message) {
 	if !out.done() {
 		return m
@@ -74,17 +74,18 @@ type RecvMsgSender struct {
 	flags   int
 }
 
-// RecvFrom is a sender of one datagram, received into buf, and of its sender's address. What does not fit is lost, and
-// the [Message] says so. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
-// On a connection of the stream kind it is as [Socket.Recv]: 0 bytes are EOF.
+// RecvFrom returns a sender that receives one datagram into buf and completes with its size and its sender's address.
+// The part that does not fit is lost, and the [Message] says so. buf must be on the heap or mapped, and belongs to the
+// operation from Start until it completes. On a connection of the stream kind it works as [Socket.Recv]: 0 bytes are
+// EOF.
 //
 // Kernel operation: IORING_OP_RECVMSG, recvmsg(2).
 func (s *Socket) RecvFrom(buf []byte) RecvMsgSender { return RecvMsgSender{s: s, one: buf} }
 
-// RecvMsg is [Socket.RecvFrom] into several pieces of memory, in order, at most 1024, and of control data into memory
-// of its own, which may be nil. The slice bufs is read by Connect and not kept; the rest belongs to the operation from
-// Start until it completes. flags are those of recvmsg(2), such as unix.MSG_PEEK or MSG_WAITALL; with MSG_DONTWAIT it
-// fails with EAGAIN if there is nothing.
+// RecvMsg receives as [Socket.RecvFrom] does into several pieces of memory, in order, at most 1024, and control data
+// into control, which may be nil. The slice bufs is read by Connect and not kept; the rest belongs to the operation
+// from Start until it completes. flags are those of recvmsg(2), such as unix.MSG_PEEK or MSG_WAITALL; with MSG_DONTWAIT
+// it fails with EAGAIN if nothing has arrived.
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, whatever the flags;
 // [Socket.RecvFDs] is the easy way.
@@ -117,14 +118,14 @@ func (o *RecvMsgOp) onCompletion(out outcome) {
 	o.r.SetValue(m) // not by complete, which would copy it more often
 }
 
-// Rights are what [Socket.RecvFDs] receives.
+// Rights are the bytes and descriptors that [Socket.RecvFDs] receives.
 type Rights struct {
 	N int // bytes received; 0 is EOF: the peer closed its write side
 	// FDs are the descriptors that came with them, with O_CLOEXEC. They are the receiver's, who gives each to a
 	// Socket or a File or closes it. The slice is the operation's, until that is started again.
 	FDs []int
-	// Truncated: more descriptors were sent than there was room for, or the process may not have more. Those that
-	// are missing are lost.
+	// Truncated means that more descriptors were sent than there was room for, or than the process may have. The
+	// missing ones are lost.
 	Truncated bool
 	sys       host.System
 }
@@ -144,11 +145,11 @@ type RecvFDsSender struct {
 	most int
 }
 
-// RecvFDs is a sender of bytes received into buf, which is not empty, and of the descriptors that came with them, at
-// most so many. What was received when the operation is stopped is delivered, so that no descriptor leaks; an adaptor
-// that may drop a value, such as [sender.WhenAny], leaks those of that value. buf must be on the heap or mapped, and
-// belongs to the operation from Start until it completes. Other control data, such as that of SetPassCredentials, takes
-// room from descriptors: receive it by [Socket.RecvMsg].
+// RecvFDs returns a sender that receives bytes into buf, which is not empty, and completes with their number and at
+// most that many descriptors that came with them. What was received when the operation is stopped is delivered, so that
+// no descriptor leaks; an adaptor that may drop a value, such as [sender.WhenAny], leaks those of that value. buf must
+// be on the heap or mapped, and belongs to the operation from Start until it completes. Other control data, such as
+// that of SetPassCredentials, takes room from descriptors: receive it by [Socket.RecvMsg].
 //
 // Kernel operation: IORING_OP_RECVMSG with MSG_CMSG_CLOEXEC, recvmsg(2).
 func (s *Socket) RecvFDs(buf []byte, most int) RecvFDsSender {

@@ -21,7 +21,7 @@ type Datagram struct {
 	lease   Lease
 }
 
-// Bytes are the bytes received. They may be read and written until Release.
+// Bytes returns the bytes received. They may be read and written until Release.
 func (d *Datagram) Bytes() []byte { return d.bytes }
 
 // Truncated reports whether the message did not fit into the buffer: the rest of it is lost.
@@ -39,8 +39,8 @@ type RecvFromLeaseSender struct {
 	s *Socket
 }
 
-// RecvFromLease is a sender of one datagram in a buffer that is leased to the receiver, who releases it. No buffer is
-// held while nothing arrives. On a connection a [Datagram] of no bytes is EOF.
+// RecvFromLease returns a sender of one datagram in a buffer that is leased to the receiver, who releases it. No buffer
+// is held while nothing arrives. On a connection a [Datagram] of no bytes is EOF.
 //
 // Kernel operation: IORING_OP_RECVMSG with IOSQE_BUFFER_SELECT.
 func (s *Socket) RecvFromLease() RecvFromLeaseSender { return RecvFromLeaseSender{s: s} }
@@ -87,13 +87,13 @@ type RecvMsgManySender struct {
 	whole           bool
 }
 
-// RecvFromMany is a sequence of datagrams, each in a buffer that is leased to the receiver, who releases it. On a
+// RecvFromMany returns a sequence of datagrams, each in a buffer that is leased to the receiver, who releases it. On a
 // socket for datagrams it ends by a stop, a close or an error; on a connection it completes with a value at EOF.
 //
-// credit is how many it may deliver; [RecvMsgManyOp.Grant] adds to it (see "Credit"). When so many have been delivered,
-// the source waits until there is credit again; those that had arrived by then, for which the ring had buffers, are
-// delivered nevertheless, so that credit can become negative. It waits for buffers as [Socket.RecvMany] does. Re-arming
-// is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
+// credit is how many it may deliver; [RecvMsgManyOp.Grant] adds to it (see "Credit"). When that many have been
+// delivered, the source waits until there is credit again; those that had arrived by then, for which the ring had
+// buffers, are delivered nevertheless, so that credit can become negative. It waits for buffers as [Socket.RecvMany]
+// does. Re-arming is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
 //
 // A buffer begins with what is reported of the message: 16 bytes, and room for the address, which is 16 for IPv4, 28
 // for IPv6 and 112 for a unix socket. If that leaves nothing of a buffer it fails with EMSGSIZE.
@@ -103,14 +103,14 @@ func (s *Socket) RecvFromMany(credit int) RecvMsgManySender {
 	return RecvMsgManySender{s: s, credit: credit}
 }
 
-// RecvMsgMany is [Socket.RecvFromMany] with room for so many bytes of control data in each buffer.
+// RecvMsgMany works as [Socket.RecvFromMany], with room for that much control data, in bytes, in each buffer.
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, who has to look for them.
 func (s *Socket) RecvMsgMany(credit, control int) RecvMsgManySender {
 	return RecvMsgManySender{s: s, credit: credit, control: control}
 }
 
-// Whole has the sequence receive into buffers of the loop that have room for the largest datagram of UDP, and for as
+// Whole makes the sequence receive into buffers of the loop that have room for the largest datagram of UDP, and for as
 // much as the kernel makes of several of them (UDP_GRO), so that none is truncated. A loop has 1024 of these buffers,
 // which take memory only if they are used.
 func (c RecvMsgManySender) Whole() RecvMsgManySender {
@@ -203,11 +203,11 @@ func (o *RecvMsgManyOp) prep() bool {
 	return true
 }
 
-// leasedMessage is the description of a message that is to be received into a buffer of the loop.
+// leasedMessage describes a message that is to be received into a buffer of the loop.
 //
 // The kernel puts name and control data of a multishot entry into the buffer, before the payload, and does not write to
-// the memory of this. A single one has the buffer for the payload alone: its control data is moved behind that
-// afterwards.
+// the memory of the leasedMessage. A single one has the buffer for the payload alone: its control data is moved behind
+// that afterwards.
 type leasedMessage struct {
 	msg       unix.Msghdr
 	iov       unix.Iovec
@@ -219,7 +219,7 @@ type leasedMessage struct {
 	before    int // room for all that is in a buffer besides the payload
 }
 
-// group is the id of the buffers that the message is received into.
+// group returns the id of the buffers that the message is received into.
 func (m *leasedMessage) group() uint16 {
 	if m.whole {
 		return wholeGroup
@@ -302,8 +302,8 @@ func (m *leasedMessage) parse(d *Datagram, buf []byte, n int) {
 	d.bytes = buf[m.before:n]
 }
 
-// single takes what a single entry put into buf, n bytes, and beside it. A message of no bytes comes without a
-// buffer: what control data it has moves to memory of its own.
+// single takes what a single entry put into buf, n bytes, and next to it. A message of no bytes comes without a buffer:
+// its control data moves to allocated memory.
 func (m *leasedMessage) single(d *Datagram, buf []byte, n int) {
 	d.From = m.from.written(m.msg.Namelen)
 	d.Flags = int(m.msg.Flags) &^ unix.MSG_CMSG_CLOEXEC

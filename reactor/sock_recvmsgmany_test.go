@@ -393,7 +393,7 @@ func packetInfo(d *reactor.Datagram) (s string) {
 	return s
 }
 
-// A buffer that has no room for more than what is told of a message is too small.
+// A buffer that has no room for more than the description of a message is too small.
 func TestRecvFromManyInTooSmallBuffers(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendOp is what the operations that send on a socket have in common: how they send the rest after a part.
+// sendOp is the part common to operations that send on a socket: how they send the rest after a part.
 //
 // Mostly the ring does that (MSG_WAITALL). But io_uring cannot wait for room on a socket whose peer has closed its
 // write side: this counts as readiness, so the entry is tried again and again, and at last completes with EAGAIN, or
@@ -25,7 +25,7 @@ type sendOp struct {
 	sent int
 }
 
-// sendFlags are those of a send that is to send all, or what it can.
+// sendFlags returns the flags of a send that is to send all, or what it can.
 func (o *sendOp) sendFlags(all bool) int {
 	switch {
 	case o.on.peerEnded || o.on.queuesAtReceiver():
@@ -61,7 +61,7 @@ type gatherOp struct {
 	msg unix.Msghdr
 }
 
-// rewind has all of it sent once more.
+// rewind starts from the first byte again.
 func (o *gatherOp) rewind() {
 	o.sent = 0
 	o.mem.rewind()
@@ -96,14 +96,15 @@ type SendSender struct {
 	all bool
 }
 
-// Send is a sender of the number of bytes of buf that were sent, which may be fewer than all. buf must be on the heap
-// or mapped, and belongs to the operation from Start until it completes. It never raises SIGPIPE.
+// Send returns a sender that sends buf and completes with the number of bytes sent, which may be fewer than all. buf
+// must be on the heap or mapped, and belongs to the operation from Start until it completes. It never raises SIGPIPE.
 //
 // Kernel operation: IORING_OP_SEND, send(2).
 func (s *Socket) Send(buf []byte) SendSender { return SendSender{s: s, buf: buf} }
 
-// SendAll is as [Socket.Send], but completes when all of buf has been sent, or with an error. If it is stopped, or its
-// socket closed, when a part has been sent, it completes with the length of that part (see [sender.PartialReceiver]).
+// SendAll sends as [Socket.Send] does, but completes when all of buf has been sent, or with an error. If it is stopped,
+// or its socket closed, when a part has been sent, it completes with the length of that part (see
+// [sender.PartialReceiver]).
 func (s *Socket) SendAll(buf []byte) SendSender { return SendSender{s: s, buf: buf, all: true} }
 
 // Connect implements [sender.Sender].
@@ -152,7 +153,7 @@ type SendvSender struct {
 	bufs [][]byte
 }
 
-// Sendv is a sender of the number of bytes sent, which is that of all of bufs, in order; else it is as
+// Sendv returns a sender that sends all of bufs, in order, and completes with the number of bytes; else it works as
 // [Socket.SendAll]. The slice bufs is read by Connect and not kept. At most 1024 pieces.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
@@ -209,12 +210,12 @@ type SendToSender struct {
 	to  Address
 }
 
-// SendTo is a sender of the number of bytes of a datagram that was sent to an address, which is all of buf: what is
-// too long fails with EMSGSIZE. If to is zero it is sent where the socket is connected to. Several may be in flight
-// at a time. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
+// SendTo returns a sender that sends all of buf to an address as a datagram and completes with the number of bytes: too
+// many fail with EMSGSIZE. If to is zero it is sent where the socket is connected to. Several may be in flight at a
+// time. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
 //
-// That it was sent does not say that it arrived. A connected socket is told that no process receives there by
-// ECONNREFUSED of its next operation. See udp(7).
+// Success does not mean that it arrived. A connected socket learns that no process receives there by ECONNREFUSED of
+// its next operation. See udp(7).
 //
 // Kernel operation: IORING_OP_SEND with an address where the ring has that, else IORING_OP_SENDMSG; sendto(2).
 func (s *Socket) SendTo(buf []byte, to Address) SendToSender {

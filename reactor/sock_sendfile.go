@@ -17,15 +17,15 @@ type SendFileSender struct {
 	n   int64
 }
 
-// SendFile is a sender of the number of bytes of f sent, from offset off on: n of them, or all until the end of the
-// file if that comes first, or if n is negative. They do not pass through the program's memory. The file's position
-// stays as it is.
+// SendFile returns a sender that sends bytes of f from offset off on, and completes with their number: n of them, or
+// all until the end of the file if that comes first, or if n is negative. They do not pass through the program's
+// memory. The file's position stays as it is.
 //
 // If it is stopped, or the socket or the file closed, when a part has been sent, it completes with the length of
 // that part; what of the file was on its way to the socket is not counted, not sent, and can be sent from
 // off + that length. An error of the socket or the file is the operation's, whatever was sent before.
 //
-// The operation has a pipe of its own while it is in flight, and fails with EMFILE or the like if it can have none.
+// The operation opens a pipe while it is in flight, and fails with EMFILE or the like if it cannot.
 //
 // Kernel operation: IORING_OP_SPLICE into the pipe and out of it, splice(2); IORING_OP_POLL_ADD while the socket has
 // no room.
@@ -84,7 +84,7 @@ func (o *SendFileOp) Start() {
 	o.watch(token)
 }
 
-// left is how much is still to be taken from the file.
+// left returns how much is still to be taken from the file.
 func (o *SendFileOp) left() int64 {
 	if o.what.n < 0 {
 		return sendFilePipe
@@ -130,8 +130,8 @@ func (o *SendFileOp) onCompletion(out outcome) {
 	o.proceed(o)
 }
 
-// end completes with what was sent, or why nothing more could be. What is left in the pipe is dropped: it is still in
-// the file.
+// end completes with what was sent, or why nothing more could be. The rest in the pipe is dropped: it is still in the
+// file.
 func (o *SendFileOp) end(out outcome) {
 	for _, fd := range o.pipe {
 		if fd >= 0 {

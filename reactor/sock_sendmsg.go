@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outgoing is an operation that sends a message: what SendMsgSender and SendFDsSender have in common.
+// outgoing is an operation that sends a message: the part common to SendMsgSender and SendFDsSender.
 type outgoing struct {
 	gatherOp
 	control []byte
@@ -53,12 +53,12 @@ type SendMsgSender struct {
 	to      Address
 }
 
-// SendMsg is a sender of the number of bytes sent, which is that of all of bufs, in order, at most 1024 pieces, with
-// control data (see [AppendControl]) or without (nil), to an address, or if that is zero where the socket is
-// connected to. On a connection of the stream kind it is otherwise as [Socket.SendAll], and the control data is sent
-// with the first bytes; on others it is one message, as [Socket.SendTo]. The slice bufs is read by Connect and not
-// kept; the pieces and the control data must be on the heap or mapped and belong to the operation from Start until it
-// completes.
+// SendMsg returns a sender that sends all of bufs, in order, at most 1024 pieces, with control data (see
+// [AppendControl]) or without (nil), to an address, or if that is zero where the socket is connected to, and completes
+// with the number of bytes. On a connection of the stream kind it otherwise works as [Socket.SendAll], and the control
+// data is sent with the first bytes; on others it sends one message, as [Socket.SendTo] does. The slice bufs is read by
+// Connect and not kept; the pieces and the control data must be on the heap or mapped and belong to the operation from
+// Start until it completes.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
 func (s *Socket) SendMsg(bufs [][]byte, control []byte, to Address) SendMsgSender {
@@ -104,8 +104,7 @@ func (o *SendMsgOp) SetAddress(to Address) {
 	o.to = to
 }
 
-// Descriptors are passed over unix sockets, beside at least one byte: the receiver has copies of its own. See
-// unix(7), SCM_RIGHTS.
+// Descriptors are passed over unix sockets, with at least one byte: the receiver gets copies. See unix(7), SCM_RIGHTS.
 
 // MaxFDs is how many descriptors one message can carry.
 const MaxFDs = 253
@@ -118,10 +117,10 @@ type SendFDsSender struct {
 	fds []int
 }
 
-// SendFDs is a sender of the number of bytes of buf that were sent, which is all of them and not 0, with copies of
-// the descriptors fds, at most [MaxFDs]; more fail with EINVAL. The slice fds is read by Connect and not kept. The
-// descriptors stay the caller's, who may close them when the operation has completed. For the rest it is as
-// [Socket.SendMsg].
+// SendFDs returns a sender that sends all of buf, which is not empty, with copies of the descriptors fds, at most
+// [MaxFDs], and completes with the number of bytes; more descriptors fail with EINVAL. The slice fds is read by Connect
+// and not kept. The caller keeps the descriptors, and may close them when the operation has completed. For the rest it
+// works as [Socket.SendMsg].
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
 func (s *Socket) SendFDs(buf []byte, fds []int) SendFDsSender {

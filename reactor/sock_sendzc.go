@@ -18,11 +18,11 @@ type SendZCSender struct {
 	bufs [][]byte
 }
 
-// SendZC is [Socket.SendAll] of memory that the kernel does not copy: it is sent from where it is. The operation
-// completes when the kernel does not use the memory any more, which with TCP is when the peer has acknowledged the
+// SendZC sends as [Socket.SendAll] does, but without a copy: the kernel sends the memory from where it is. The
+// operation completes when the kernel no longer uses the memory, which with TCP is when the peer has acknowledged the
 // bytes. It is stopped as SendAll is; but what was taken by the socket until then keeps the memory, and so the
-// operation, until it is acknowledged or the connection is reset: a stop does not shorten that, nor does the end of
-// the loop. The socket is closed without waiting for it.
+// operation, until it is acknowledged or the connection is reset: a stop does not shorten that, nor does the end of the
+// loop. The socket is closed without waiting for it.
 //
 // It costs more than a copy for less than about 10 KiB, and where the kernel has to copy nevertheless, as always on
 // the loopback interface: [SendZCOp.Copied] tells, after which it is better to SendAll. Where the ring or the socket
@@ -31,8 +31,8 @@ type SendZCSender struct {
 // Kernel operation: IORING_OP_SEND_ZC, and IORING_OP_SEND in its place. See io_uring_prep_send_zc(3).
 func (s *Socket) SendZC(buf []byte) SendZCSender { return SendZCSender{s: s, one: buf} }
 
-// SendvZC is [Socket.SendZC] of several pieces of memory, in order, at most 1024. The slice bufs is read by Connect
-// and not kept.
+// SendvZC sends as [Socket.SendZC] does several pieces of memory, in order, at most 1024. The slice bufs is read by
+// Connect and not kept.
 //
 // Kernel operation: IORING_OP_SENDMSG_ZC, and IORING_OP_SENDMSG in its place.
 func (s *Socket) SendvZC(bufs [][]byte) SendZCSender { return SendZCSender{s: s, bufs: bufs} }
@@ -53,18 +53,18 @@ type SendZCOp struct {
 	socket   *Descriptor // what it sends on; op.on is nil once it is detached
 	result   int32       // of the send, from notified on
 	phase    zcPhase
-	mustCopy bool // the ring or the socket cannot do without; this stays so for later starts
+	mustCopy bool // the ring or the socket cannot do without a copy; this holds for later starts too
 	copied   bool // some of it was copied
 }
 
-// zcPhase is how far an entry of SendZCOp is. An entry that does not copy completes twice: with its result, after
-// which it cannot be cancelled, and with a notification, when the kernel does not use the memory any more.
+// zcPhase is how far an entry of SendZCOp is. An entry that does not copy completes twice: with its result, after which
+// it cannot be cancelled, and with a notification, when the kernel no longer uses the memory.
 //
 //	sending   → sending    the entry has one completion only, because it copies or failed
 //	sending   → notifying  its result is in
 //	notifying → sending    the notification is in, and the result is taken in: it completes, or sends the rest
 //	notifying → detached   its result is that all was sent, or that a part was and the operation is to stop: the socket
-//	                       is not needed any more, and can be closed
+//	                       is no longer needed, and can be closed
 //	detached  → idle       the notification is in: the operation completes
 type zcPhase uint8
 
@@ -112,7 +112,7 @@ func (o *SendZCOp) prep() bool {
 	return true
 }
 
-// zeroCopy makes the entry, which copies, one that does not. False: there is none.
+// zeroCopy turns the entry, which copies, into one that does not, and reports whether the ring has that.
 func (o *SendZCOp) zeroCopy() bool {
 	ops, rest := &o.loop.ops, o.mem.rest()
 	if len(rest) == 0 || !ops.Has(uring.OpSendZC) || !ops.Has(uring.OpSendmsgZC) {
@@ -155,7 +155,7 @@ func (o *SendZCOp) onCompletion(out outcome) {
 	}
 }
 
-// notified takes in the result, now that the kernel does not use the memory any more.
+// notified takes in the result, now that the kernel no longer uses the memory.
 func (o *SendZCOp) notified() {
 	if o.phase == zcDetached {
 		o.took(o.result)

@@ -11,7 +11,7 @@ type ShutdownSender struct {
 	how int
 }
 
-// Shutdown is a sender that shuts the connection down for unix.SHUT_RD, SHUT_WR or SHUT_RDWR. It calls shutdown(2)
+// Shutdown returns a sender that shuts the connection down for unix.SHUT_RD, SHUT_WR or SHUT_RDWR. It calls shutdown(2)
 // when started, which does not block, because the kernel would carry out the entry on a worker thread.
 func (s *Socket) Shutdown(how int) ShutdownSender { return ShutdownSender{s: s, how: how} }
 

@@ -29,13 +29,13 @@ type EverySender struct {
 	abs    bool
 }
 
-// Every is a sequence of ticks at a fixed rate: the first a period after Start, and then each on a multiple of the
+// Every returns a sequence of ticks at a fixed rate: the first a period after Start, and then each on a multiple of the
 // period after the first, however late the ones before it were. A tick that is so late that others are due as well
 // stands for them: it is intended for the last of them, and counts the others. A period of less than a nanosecond is
 // one.
 //
 // credit is how many ticks it may deliver; [EveryOp.Grant] adds to it (see "Credit"). Without credit no timer is set;
-// the tick that comes when there is credit again stands for those that were due meanwhile.
+// the tick that comes when credit is granted again stands for those due meanwhile.
 //
 // The sequence ends when it is stopped.
 func (l *Loop) Every(period time.Duration, credit int) EverySender {
@@ -92,7 +92,7 @@ func (o *EveryOp) Grant(n int) {
 	}
 }
 
-// Scheduler implements [seq.Granter]: it is the loop.
+// Scheduler implements [seq.Granter]: it returns the loop.
 func (o *EveryOp) Scheduler() sender.Scheduler { return o.loop }
 
 // Reset sets a new schedule in place: the next tick is due at the time at, and those after it each on a multiple of the
@@ -118,7 +118,7 @@ func (o *EveryOp) onCompletion(outcome) {
 	o.r.SetStopped()
 }
 
-// everyTimer is an EveryOp as the handler of its timer.
+// everyTimer handles the timer of an EveryOp.
 type everyTimer EveryOp
 
 func (t *everyTimer) OnTimer(now int64) {

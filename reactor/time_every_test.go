@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// ticker is Every with its receiver, which stops it after so many ticks.
+// ticker is Every with its receiver, which stops it after a number of ticks.
 type ticker struct {
 	reactor.EveryOp
 	source stop.Source
@@ -208,7 +208,7 @@ func TestEveryEnds(t *testing.T) {
 	})
 }
 
-// A sleep is moved both ways while it is in flight, and not any more when it has completed.
+// A sleep is moved both ways while it is in flight, but not when it has completed.
 func TestSleepIsResetInPlace(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)

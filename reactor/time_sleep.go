@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/timerqueue"
 )
 
-// Timers are in the loop's heap and never enter the ring; the nearest deadline is how long the loop sleeps.
+// Timers are in the loop's heap and never enter the ring; the loop sleeps until the nearest deadline.
 
 // Timer is the light form of a timer: a node that its owner embeds, whose Handler is called on the
 // loop's thread. It holds nothing: a loop that ends drops those pending.
@@ -29,7 +29,7 @@ func (l *Loop) SetTimer(t *Timer, at int64) {
 // StopTimer makes t not pending, and reports whether it was.
 func (l *Loop) StopTimer(t *Timer) bool { return l.timers.Remove(t) }
 
-// after is the time d after t, or the end of time.
+// after returns the time d after t, or the end of time.
 func after(t, d int64) int64 {
 	if d > 0 && t > math.MaxInt64-d {
 		return math.MaxInt64
@@ -45,11 +45,11 @@ type SleepSender struct {
 	abs bool
 }
 
-// SleepFor is a sender that completes d after it was started, on the loop's thread. A stop request ends it immediately,
-// stopped.
+// SleepFor returns a sender that completes d after it was started, on the loop's thread. A stop request ends it
+// immediately, stopped.
 func (l *Loop) SleepFor(d time.Duration) SleepSender { return SleepSender{l: l, d: d} }
 
-// SleepUntil is a sender that completes at the time at, in nanoseconds as of [Loop.Now].
+// SleepUntil returns a sender that completes at the time at, in nanoseconds as of [Loop.Now].
 func (l *Loop) SleepUntil(at int64) SleepSender {
 	return SleepSender{l: l, d: time.Duration(at), abs: true}
 }
@@ -86,8 +86,7 @@ func (o *SleepOp) Start() {
 }
 
 // Reset moves the time at which an operation in flight completes to at, in nanoseconds as of [Loop.Now], in place:
-// later or sooner, in O(log n). It reports whether it could; false: the operation has completed, or is about to. On the
-// loop's thread.
+// later or sooner, in O(log n). It reports false if the operation has completed, or is about to. On the loop's thread.
 func (o *SleepOp) Reset(at int64) bool {
 	o.loop.assertOnThread()
 	if !o.timer.Pending() {
@@ -106,18 +105,18 @@ func (o *SleepOp) onCompletion(out outcome) {
 	}
 }
 
-// sleepTimer is a SleepOp as the handler of its timer.
+// sleepTimer handles the timer of a SleepOp.
 type sleepTimer SleepOp
 
 func (t *sleepTimer) OnTimer(int64) { (*SleepOp)(t).onCompletion(outcome{kind: outcomeDone}) }
 
-// timed is the part of an operation state that waits for timers only: what op is to those that the ring sees.
+// timed is the common part of operation states that wait for timers only, as op is of those that the ring sees.
 type timed struct {
 	_      noCopy
 	loop   *Loop
 	id     uint64 // in the slot table, from Start until the completion
 	timer  timerqueue.Timer
-	onStop *stopWatch // registered with the stop token; nil: it cannot stop
+	onStop *stopWatch // registered with the stop token; nil if that cannot stop
 	state  timedState
 	abs    bool // the operation was given a time, not how long after Start; here it takes no room
 }
@@ -135,7 +134,7 @@ const (
 	timedSettled // there is nothing to cancel
 )
 
-// begin takes a slot. False: the operation completes stopped.
+// begin takes a slot, or reports false if the operation completes stopped.
 func (o *timed) begin(run operation, token stop.Token) bool {
 	l := o.loop
 	l.assertOnThread()

@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// flaky is a system whose accept4 fails in a row, in these ways or for ever in the last.
+// flaky is a system whose accept4 fails in a row, in these ways or forever in the last.
 type flaky struct {
 	host.System
 	errs  []unix.Errno
@@ -28,7 +28,7 @@ func (f *flaky) Accept4(int, int) (int, unix.Sockaddr, error) {
 	return -1, nil, f.errs[min(f.calls, len(f.errs))-1]
 }
 
-// A connection that is gone is skipped, but not for ever.
+// A connection that is gone is skipped, but not forever.
 func TestTryAcceptPassesOver(t *testing.T) {
 	for _, test := range []struct {
 		sys  flaky
