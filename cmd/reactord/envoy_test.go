@@ -21,10 +21,10 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypb"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/clusterpb"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/corepb"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/discoverypb"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/listenerpb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
@@ -131,7 +131,7 @@ func (p *fakeControlPlane) answer(r *discoverypb.DeltaDiscoveryRequest) *discove
 // recordedListener is the listener for readiness that Envoy Gateway was recorded to send, at another port.
 func recordedListener(t *testing.T, name string, port uint32) *listenerpb.Listener {
 	t.Helper()
-	text, err := os.ReadFile("internal/xds/translate/testdata/resources.json")
+	text, err := os.ReadFile("internal/source/xds/translate/testdata/resources.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/build"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
 	"go.uber.org/goleak"
 )
 

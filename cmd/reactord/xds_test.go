@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/ads"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/xdstest"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/ads"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/xdstest"
 	"google.golang.org/protobuf/proto"
 )
 

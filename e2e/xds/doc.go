@@ -19,6 +19,6 @@
 //	identity_test.go      mutual TLS and tokens, and new ones
 //	load_test.go          many changes, many endpoints, all troubles under load
 //
-//	subset/   generates cmd/reactord/internal/xds/envoypb, and checks that it agrees with go-control-plane
+//	subset/   generates cmd/reactord/internal/source/xds/envoypb, and checks that it agrees with go-control-plane
 //	recordings/ makes test data of recordings of control planes: what these have sent
 package xds

@@ -1,6 +1,6 @@
-// Command recordings makes the test data of cmd/reactord/internal/xds/translate of recordings of control planes: each
-// resource that one of them has sent, once, as JSON for people and in the wire format, which takes the whole schema to
-// make. It is run by hand, when there is a new recording.
+// Command recordings makes the test data of cmd/reactord/internal/source/xds/translate of recordings of control planes:
+// each resource that one of them has sent, once, as JSON for people and in the wire format, which takes the whole
+// schema to make. It is run by hand, when there is a new recording.
 //
 //	go run ./recordings RECORDING.json… >resources.json
 //

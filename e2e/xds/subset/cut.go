@@ -18,7 +18,7 @@ import (
 // The root module, and where the Go packages of the subset are in it.
 const (
 	module    = "github.com/reactord/reactord"
-	directory = "cmd/reactord/internal/xds/envoypb"
+	directory = "cmd/reactord/internal/source/xds/envoypb"
 )
 
 type file = descriptorpb.FileDescriptorProto

@@ -13,8 +13,8 @@ one that is newer than this page, and an extension of a type that is not on this
 name with the reason (a NACK); the other resources of the same push are applied, and the resource's last good version
 stays in force.
 
-This page is generated from ` + "`cmd/reactord/internal/xds/envoypb/subset.txt`" + ` by ` +
-	"`go generate ./cmd/reactord/internal/xds/envoypb`" + `.
+This page is generated from ` + "`cmd/reactord/internal/source/xds/envoypb/subset.txt`" + ` by ` +
+	"`go generate ./cmd/reactord/internal/source/xds/envoypb`" + `.
 `
 
 // Documentation is docs/xds.md.

@@ -1,5 +1,5 @@
-// Command subset generates cmd/reactord/internal/xds/envoypb from Envoy's descriptors, as go-control-plane has them,
-// and from subset.txt there, which says which messages and fields are wanted. It needs no protoc: it cuts the
+// Command subset generates cmd/reactord/internal/source/xds/envoypb from Envoy's descriptors, as go-control-plane has
+// them, and from subset.txt there, which says which messages and fields are wanted. It needs no protoc: it cuts the
 // descriptors and gives them to protoc-gen-go.
 //
 //	go run ./subset

@@ -11,10 +11,10 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	"github.com/reactord/reactord/cmd/reactord/internal/account"
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/daemon"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/account"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 )
 
 type commands struct {

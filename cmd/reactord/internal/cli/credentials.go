@@ -4,7 +4,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 )
 
 // Credentials are the flags of the commands that ask a running daemon: how to trust it, and who asks.

@@ -13,8 +13,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"golang.org/x/sys/unix"
 )
 

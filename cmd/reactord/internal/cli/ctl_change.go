@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 

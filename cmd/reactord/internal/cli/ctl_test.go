@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
-	"github.com/reactord/reactord/cmd/reactord/internal/admin/admintest"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin/admintest"
 	"go.uber.org/zap"
 )
 

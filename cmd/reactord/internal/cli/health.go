@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 )
 
 // healthCommand asks a running daemon how it is, where there is no shell and no curl: a container's health check.

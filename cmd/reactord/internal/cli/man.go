@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/cli/completion"
 	"github.com/reactord/reactord/cmd/reactord/internal/cli/manual"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
 )
 
 type manCommand struct {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/build"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
 )
 
 type versionCommand struct{}

@@ -10,14 +10,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
-	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
-	"github.com/reactord/reactord/cmd/reactord/internal/logging"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )

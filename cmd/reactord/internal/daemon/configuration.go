@@ -11,7 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
-	"github.com/reactord/reactord/cmd/reactord/internal/logging"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"go.uber.org/zap"
 )
 

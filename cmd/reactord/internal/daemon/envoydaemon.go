@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy/dropin"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 )
 
 // newEnvoyAdmin returns what stands in for Envoy's admin server. Nothing listens yet.

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/daemon/upgrade"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
-	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
-	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"golang.org/x/sys/unix"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 )
 
 // A request that is refused changes nothing, also if it is refused because others wait.

@@ -3,11 +3,11 @@ package daemon
 import (
 	"net/http"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"github.com/reactord/reactord/metrics"
 )
 

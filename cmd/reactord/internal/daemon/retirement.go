@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"go.uber.org/zap"
 )

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/daemon/upgrade"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 )
 
 // TestRetirement plays signals (s) and requests of the successor (r), a second apart. The drain begins, and connections

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/daemon/upgrade"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )

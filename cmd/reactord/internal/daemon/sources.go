@@ -4,11 +4,11 @@ import (
 	"context"
 	"sync"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/discovery"
 )
 
 // sources runs the discovery of all backends. Its methods may be called from any goroutine.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/daemon/upgrade"
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
-	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"go.uber.org/zap"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy/dropin"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"go.uber.org/zap"
 )
 

@@ -8,12 +8,12 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy/bootstrap"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/corepb"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/stream"
 
 	"google.golang.org/protobuf/types/known/structpb"
 )

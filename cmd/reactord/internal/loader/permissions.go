@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/account"
-	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/account"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 )
 
 // ReadFile reads a configuration file, and looks up its user and group.

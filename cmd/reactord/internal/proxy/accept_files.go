@@ -1,8 +1,8 @@
 package proxy
 
 import (
+	"github.com/reactord/reactord/cmd/reactord/internal/host/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"go.uber.org/zap"
 )
 

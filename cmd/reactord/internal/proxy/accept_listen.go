@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"github.com/reactord/reactord/reactor"
 	"golang.org/x/sys/unix"
 )

@@ -8,10 +8,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/limit"
-	"github.com/reactord/reactord/cmd/reactord/internal/udp"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/udp"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )

@@ -1,6 +1,6 @@
 package proxy
 
-import "github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+import "github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
 
 // closeReason is why a connection ended, as it is counted and logged: what ended it, and in which phase. It is a fixed
 // set.

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
-	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/tlscause"
 )
 
 // logRecord notes for the access log what a connection does not know at its end. Methods do nothing on nil, for a

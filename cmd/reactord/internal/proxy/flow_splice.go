@@ -4,7 +4,7 @@ import (
 	"errors"
 	"syscall"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/limit"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"golang.org/x/sys/unix"

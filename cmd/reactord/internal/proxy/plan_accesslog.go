@@ -3,7 +3,7 @@ package proxy
 import (
 	"reflect"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
 )
 
 // An access log lives from the first plan that has its settings to the first one that has others. Its successor is

@@ -6,11 +6,11 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/limit"
-	"github.com/reactord/reactord/cmd/reactord/internal/netset"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/udp"
-	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/netset"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/udp"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 

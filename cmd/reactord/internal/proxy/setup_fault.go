@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/tlscause"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/tlscause"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 

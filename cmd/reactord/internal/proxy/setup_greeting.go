@@ -8,8 +8,8 @@ import (
 	"math"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
-	"github.com/reactord/reactord/cmd/reactord/internal/starttls"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/proxyproto"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/starttls"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"

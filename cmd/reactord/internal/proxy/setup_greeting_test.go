@@ -23,8 +23,8 @@ import (
 	"github.com/pires/go-proxyproto/tlvparse"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/proxyproto"
 	"github.com/reactord/reactord/reactor"
 )
 

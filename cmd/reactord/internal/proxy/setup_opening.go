@@ -5,10 +5,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/clienthello"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
-	"github.com/reactord/reactord/cmd/reactord/internal/starttls"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/clienthello"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/proxyproto"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/starttls"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"

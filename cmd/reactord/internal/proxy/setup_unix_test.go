@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/proxyproto"
 	"github.com/reactord/reactord/reactor"
 	"golang.org/x/sys/unix"
 )

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
-	"github.com/reactord/reactord/cmd/reactord/internal/clienthello"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/clienthello"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
-	"github.com/reactord/reactord/cmd/reactord/internal/clienthello"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/clienthello"
 )
 
 // tlsTermination is how TLS with clients ends, at a listener or for one of its routes. It does not change.

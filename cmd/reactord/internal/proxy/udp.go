@@ -6,10 +6,10 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/udp"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
-	"github.com/reactord/reactord/cmd/reactord/internal/udp"
 	"go.uber.org/zap"
 )
 

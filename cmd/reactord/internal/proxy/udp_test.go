@@ -17,9 +17,9 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/proxyproto"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
-	"github.com/reactord/reactord/cmd/reactord/internal/limit"
-	"github.com/reactord/reactord/cmd/reactord/internal/pool"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/pool"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"

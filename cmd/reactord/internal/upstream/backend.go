@@ -3,11 +3,11 @@ package upstream
 import (
 	"sync/atomic"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )

@@ -9,9 +9,9 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/health"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/health"
 )
 
 // checks holds a backend's check settings. It is immutable, and a copy: the settings of a backend may be part of a

@@ -3,8 +3,8 @@ package upstream
 import (
 	"slices"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 )
 
 // Group holds the servers that connections are spread over. It is immutable.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 	logs "go.uber.org/zap/zaptest/observer"

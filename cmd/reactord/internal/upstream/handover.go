@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/health"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/health"
 )
 
 // Handover is what a process knows of its servers' health, for its successor, which may be an older or a newer

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/health"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/health"
 	"github.com/reactord/reactord/reactor"
 )
 

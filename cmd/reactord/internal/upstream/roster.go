@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 )
 
 // roster is the order in which this process checks the servers of a backend, if it does not check all of them, so

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"

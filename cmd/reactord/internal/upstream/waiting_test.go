@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/health"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream/health"
 	"github.com/reactord/reactord/reactor"
 )
 

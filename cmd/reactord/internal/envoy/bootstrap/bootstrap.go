@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/stream"
 )
 
 // Bootstrap is what a bootstrap of Envoy says to a data plane of layer 4.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/stream"
 )
 
 // load reads a bootstrap with these flags.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/stream"
 )
 
 // servers notes the servers of a service.

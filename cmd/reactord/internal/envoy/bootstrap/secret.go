@@ -7,7 +7,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/stream"
 )
 
 // secret returns a function that reads a secret: from the bootstrap, or from a file for each stream.

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/stream"
 )
 
 // tls makes the function that makes the settings of TLS for a stream. nil: there is no TLS.

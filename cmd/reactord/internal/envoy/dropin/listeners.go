@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/connlimit"
-	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/connlimit"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/unixsocket"
 	"go.uber.org/zap"
 )
 

@@ -1,0 +1,116 @@
+package health
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/proxyproto"
+	"github.com/reactord/reactord/reactor/netconn"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// answerLimit limits the bytes of an answer that are searched.
+const answerLimit = 64 << 10
+
+// defaultTimeout applies to a check without a timeout.
+const defaultTimeout = 2 * time.Second
+
+// proxyLocal is a PROXY header of version 2 with the command LOCAL, for connections of the proxy itself.
+var proxyLocal = proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: true})
+
+// Check checks the server at an address once, as c says, at another port if c has one. It returns nil if the server
+// is healthy, [sender.ErrStopped] if the task is requested to stop, an error that matches [ErrInconclusive], or why
+// the server is unhealthy. c is only read. keys has the authorities and the client certificate for TLS; nil means the
+// system's authorities.
+//
+// It is called by the function of t, which runs on a loop. If c.TLSServerName is set, call [Preload] first.
+func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) error {
+	send, err := payload(c.Send, c.SendHex)
+	if err != nil {
+		return fmt.Errorf("send_hex: %w", err)
+	}
+	expect, err := payload(c.Expect, c.ExpectHex)
+	if err != nil {
+		return fmt.Errorf("expect_hex: %w", err)
+	}
+	if c.Port != 0 {
+		to = to.WithPort(uint16(c.Port))
+	}
+	return run(t, to, cmp.Or(c.Timeout, defaultTimeout), func(p *probe, conn *netconn.Conn) error {
+		if c.Proxy {
+			if err := p.send(conn, proxyLocal); err != nil {
+				return err
+			}
+		}
+		var stream io.ReadWriter = conn
+		if c.TLS {
+			p.step = "TLS handshake"
+			client := netconn.Client(conn, keys.Check(c.TLSServerName))
+			if err := client.Handshake(); err != nil {
+				return err
+			}
+			stream = client
+		}
+		if err := p.send(stream, send); err != nil {
+			return err
+		}
+		return p.expect(stream, expect)
+	})
+}
+
+// Preload reads the system's certificates, once for the process. Otherwise, Check would do so and block its loop. It
+// is called on a goroutine that may block.
+func Preload(c *config.Check) error {
+	if c.TLSServerName == "" {
+		return nil
+	}
+	_, err := x509.SystemCertPool()
+	return err
+}
+
+func (p *probe) expect(r io.Reader, want []byte) error {
+	if len(want) == 0 {
+		return nil
+	}
+	from := 0
+	got, err := p.receive(r, answerLimit, func(got []byte) bool {
+		if bytes.Contains(got[from:], want) {
+			return true
+		}
+		from = max(0, len(got)-len(want)+1)
+		return false
+	})
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("connection closed after %s, without %s", quote(got), quote(want))
+	case errors.Is(err, io.ErrShortBuffer):
+		return fmt.Errorf("the first %d bytes, %s, do not contain %s", len(got), quote(got), quote(want))
+	}
+	return err
+}
+
+func payload(text, digits string) ([]byte, error) {
+	if text != "" {
+		return []byte(text), nil
+	}
+	return hex.DecodeString(strings.Join(strings.Fields(digits), ""))
+}
+
+// quote quotes the start of what was sent or received.
+func quote(b []byte) string {
+	const most = 64
+	if len(b) > most {
+		return fmt.Sprintf("%q…", b[:most])
+	}
+	return fmt.Sprintf("%q", b)
+}
