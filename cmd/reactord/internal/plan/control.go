@@ -11,28 +11,28 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Control is the part of a control plane: listeners and backends beside those of the file. A name or an address that
-// the file has belongs to the file. What it refers to is not changed any more.
+// Control is the part that a control plane contributes: listeners and backends in addition to those of the file. A name
+// or an address in the file belongs to the file. A Control and what it refers to are immutable.
 type Control struct {
 	Listeners []config.Listener // with every setting; they refer to Backends of the same Control only
-	Backends  []config.Backend  // likewise, without Servers; of Discovery, DNS finds further servers
+	Backends  []config.Backend  // with every setting but Servers; of Discovery, DNS finds further servers
 	// Servers are the servers of Backends, by name.
 	Servers map[string][]Server
-	// RouteKeys is what the TLS settings of a listener's routes hold, by the name of the listener and the index of the
-	// route. nil: TLS does not end here for this route.
+	// RouteKeys has the keys of a listener's routes, by the name of the listener and the index of the route, with nil
+	// for a route without TLS termination.
 	RouteKeys map[string][]*certs.Server
-	// Keys is what the TLS settings of Backends hold, by name.
+	// Keys has the keys of Backends, by name.
 	Keys map[string]*certs.Client
-	// Ready is where the process itself answers whether it is ready.
+	// Ready has the addresses on which the process itself answers whether it is ready.
 	Ready []netip.AddrPort
-	// Origin is who says it, for people: "xds SERVER".
+	// Origin names the control plane, for people: "xds SERVER".
 	Origin string
 
-	known     map[Source]bool      // see Sources
+	sources   map[Source]bool      // see Sources
 	postponed map[string]postponed // changes of backends that wait for an answer, by their names
 }
 
-// Without is c without the items that are wrong, and without the listeners of backends among them.
+// Without returns c without the items that are wrong, and without the listeners that refer to such a backend.
 func (c *Control) Without(wrong []*ControlError) *Control {
 	listeners, backends := map[string]bool{}, map[string]bool{}
 	for _, w := range wrong {
@@ -43,16 +43,16 @@ func (c *Control) Without(wrong []*ControlError) *Control {
 		}
 	}
 	next := *c
-	next.known = nil
+	next.sources = nil
 	next.Backends = slices.DeleteFunc(slices.Clone(c.Backends), func(b config.Backend) bool { return backends[b.Name] })
 	next.Listeners = slices.DeleteFunc(slices.Clone(c.Listeners), func(l config.Listener) bool {
-		return listeners[l.Name] || slices.ContainsFunc(referred(&l), func(b string) bool { return backends[b] })
+		return listeners[l.Name] || slices.ContainsFunc(backendsOf(&l), func(b string) bool { return backends[b] })
 	})
 	return &next
 }
 
-// referred is the backends that a listener refers to.
-func referred(l *config.Listener) (all []string) {
+// backendsOf returns the names of the backends that a listener refers to.
+func backendsOf(l *config.Listener) (all []string) {
 	if l.Backend != "" {
 		all = append(all, l.Backend)
 	}
@@ -73,10 +73,10 @@ func (c *Control) Sources() map[Source]bool {
 	if c == nil {
 		return nil
 	}
-	if c.known == nil {
-		c.known = sourcesOf(c.Backends)
+	if c.sources == nil {
+		c.sources = sourcesOf(c.Backends)
 	}
-	return c.known
+	return c.sources
 }
 
 // Changed returns the names of the backends whose servers differ from those of was. only reports whether nothing else
@@ -95,7 +95,7 @@ func (c *Control) Changed(was *Control) (backends []string, only bool) {
 	return backends, true
 }
 
-// same compares two lists, quickly if they are one.
+// same reports whether two lists are equal, quickly if they share their memory.
 func same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || reflect.DeepEqual(a, b))
 }
@@ -107,14 +107,14 @@ func (c *Control) sameKeys(was *Control) bool {
 		})
 }
 
-// ControlError is what is wrong with one item of a [Control]: a listener or a backend.
+// ControlError is the error of one item of a [Control]: a listener or a backend.
 type ControlError struct {
 	Listener string // its name, or ""
 	Backend  string // its name, or ""
 	Err      error
 }
 
-// Error says what is wrong with which item.
+// Error returns the item and what is wrong with it.
 func (e *ControlError) Error() string {
 	if e.Listener != "" {
 		return "listener " + e.Listener + ": " + e.Err.Error()
@@ -122,11 +122,11 @@ func (e *ControlError) Error() string {
 	return "backend " + e.Backend + ": " + e.Err.Error()
 }
 
-// Unwrap is the reason.
+// Unwrap returns Err.
 func (e *ControlError) Unwrap() error { return e.Err }
 
-// ControlErrors takes the errors of single items out of what a merge or a planner has returned; rest is what concerns
-// no item alone, or nil.
+// ControlErrors separates the errors of single items in the error of a merge or a planner from the rest, which is nil
+// if there is nothing else.
 func ControlErrors(err error) (items []*ControlError, rest error) {
 	var others []error
 	var visit func(error)
@@ -148,7 +148,7 @@ func ControlErrors(err error) (items []*ControlError, rest error) {
 	return items, errors.Join(others...)
 }
 
-// Blame returns an error of the target with the item of the control plane that it concerns.
+// Blame returns an error of the target as a [ControlError] if it concerns a listener of the control plane.
 func (p *Parts) Blame(err error) error {
 	var l *ListenerError
 	if p.Control == nil || !errors.As(err, &l) {
@@ -156,7 +156,7 @@ func (p *Parts) Blame(err error) error {
 	}
 	for i := range p.Control.Listeners {
 		c := &p.Control.Listeners[i]
-		if one := (Listener{Listener: config.Listener{Name: l.Listener}}); one.of(c) {
+		if one := (Listener{Listener: config.Listener{Name: l.Listener}}); one.belongsTo(c) {
 			return &ControlError{Listener: c.Name, Err: l.Err}
 		}
 	}

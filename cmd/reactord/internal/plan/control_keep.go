@@ -11,23 +11,23 @@ import (
 // postponed is a change of a backend that waits until one of its new names is answered.
 type postponed struct{ was, next controlBackend }
 
-// controlBackend is what a [Control] says of a backend.
+// controlBackend is one backend of a [Control].
 type controlBackend struct {
 	config  config.Backend
 	servers []Server
 	keys    *certs.Client
 }
 
-// backendAt returns what c says of the backend of an index.
+// backendAt returns the backend of this index.
 func (c *Control) backendAt(i int) controlBackend {
 	name := c.Backends[i].Name
 	return controlBackend{c.Backends[i], c.Servers[name], c.Keys[name]}
 }
 
-// put returns c with other forms of backends.
-func (c *Control) put(forms map[string]controlBackend) *Control {
+// withBackends returns c with these backends in place of those of the same names.
+func (c *Control) withBackends(forms map[string]controlBackend) *Control {
 	next := *c
-	next.known, next.Backends, next.postponed = nil, slices.Clone(c.Backends), maps.Clone(c.postponed)
+	next.sources, next.Backends, next.postponed = nil, slices.Clone(c.Backends), maps.Clone(c.postponed)
 	next.Servers, next.Keys = maps.Clone(c.Servers), maps.Clone(c.Keys)
 	if next.Servers == nil {
 		next.Servers = map[string][]Server{}
@@ -49,8 +49,8 @@ func (c *Control) put(forms map[string]controlBackend) *Control {
 	return &next
 }
 
-// Keep returns c with those backends as they are in was that have servers there and none in c, since none of their
-// names has been answered. Their names are asked, and [Control.Advance] puts the change in force.
+// Keep returns c with the backends of was in place of those that have servers in was and none in c because none of
+// their names has been answered. Their new names are looked up, and [Control.Advance] makes the change.
 func (c *Control) Keep(was *Control, answered func(Source) bool) *Control {
 	if c == nil || was == nil {
 		return c
@@ -66,12 +66,12 @@ func (c *Control) Keep(was *Control, answered func(Source) bool) *Control {
 			continue
 		}
 		waiting[next.config.Name] = postponed{before, next}
-		forms[next.config.Name] = before.asking(next.config.DNS)
+		forms[next.config.Name] = before.withNames(next.config.DNS)
 	}
 	if len(forms) == 0 {
 		return c
 	}
-	kept := c.put(forms)
+	kept := c.withBackends(forms)
 	kept.postponed = waiting
 	return kept
 }
@@ -84,7 +84,7 @@ func (c *Control) Postponed() []string {
 	return slices.Sorted(maps.Keys(c.postponed))
 }
 
-// inForce returns the form of a backend that has its servers.
+// inForce returns a backend as it is in force, without its postponed change.
 func (c *Control) inForce(name string) (controlBackend, bool) {
 	if p, ok := c.postponed[name]; ok {
 		return p.was, true
@@ -97,8 +97,8 @@ func (c *Control) inForce(name string) (controlBackend, bool) {
 	return controlBackend{}, false
 }
 
-// asking returns b with further names.
-func (b controlBackend) asking(names []config.DNS) controlBackend {
+// withNames returns b with further names to look up.
+func (b controlBackend) withNames(names []config.DNS) controlBackend {
 	known := Sources(&b.config)
 	b.config.DNS = slices.Clip(b.config.DNS)
 	for i := range names {
@@ -109,7 +109,7 @@ func (b controlBackend) asking(names []config.DNS) controlBackend {
 	return b
 }
 
-// Awaits reports whether an answer of s puts a postponed change in force. c may be nil.
+// Awaits reports whether a postponed change waits for an answer of s. c may be nil.
 func (c *Control) Awaits(s Source) bool {
 	if c == nil {
 		return false
@@ -118,9 +118,9 @@ func (c *Control) Awaits(s Source) bool {
 	return ok && slices.Contains(Sources(&p.next.config), s)
 }
 
-// Advance returns c with the postponed change of a backend.
+// Advance returns c with the postponed change of a backend made.
 func (c *Control) Advance(backend string) *Control {
-	next := c.put(map[string]controlBackend{backend: c.postponed[backend].next})
+	next := c.withBackends(map[string]controlBackend{backend: c.postponed[backend].next})
 	delete(next.postponed, backend)
 	return next
 }

@@ -2,8 +2,8 @@ package plan
 
 import "fmt"
 
-// datagramServers finds discovered servers on unix sockets in the backends of UDP listeners: such sockets receive no
-// datagrams from the proxy. The checks of the file have found those in it.
+// datagramServers refuses discovered servers on unix sockets in the backends of UDP listeners: such sockets receive no
+// datagrams from the proxy. For servers in the file, its validation does this.
 func (m *merger) datagramServers() {
 	found := map[string]bool{}
 	for i := range m.plan.Listeners {

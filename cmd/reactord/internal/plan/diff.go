@@ -6,7 +6,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Diff is what changes from one plan to the next. It refers to both.
+// Diff is the difference of two plans, and refers to both.
 type Diff struct {
 	Old, New  *Plan // Old is nil for the first plan
 	Listeners []ListenerChange
@@ -19,15 +19,15 @@ type ListenerChange struct{ Old, New *Listener }
 // BackendChange is a backend that is new (Old is nil), gone (New is nil), or that keeps its name and changes.
 type BackendChange struct {
 	Old, New *Backend
-	Settings bool           // they differ; with both Old and New
+	Settings bool           // whether they differ, with both Old and New
 	Servers  []ServerChange // in the order of their addresses
 }
 
 // ServerChange is a server that is new (Old is nil), gone (New is nil), or that keeps its address and changes.
 type ServerChange struct{ Old, New *Server }
 
-// Compare is the difference of two plans. Revision and the origins of servers are no difference. Changes are in the
-// order of the names, what is gone last; old may be nil.
+// Compare returns the difference of two plans. It ignores Revision and the origins of servers. Changes are in the order
+// of the names, with removals last; old may be nil.
 func Compare(old, next *Plan) Diff {
 	d := Diff{Old: old, New: next}
 	if old == nil {
@@ -60,7 +60,7 @@ func (d *Diff) Empty() bool {
 
 func (d *Diff) listeners(old, next *Plan) {
 	if len(old.Listeners) == len(next.Listeners) && len(old.Listeners) > 0 && &old.Listeners[0] == &next.Listeners[0] {
-		return // of the same file
+		return // they share the listeners
 	}
 	before := make(map[ListenerKey]*Listener, len(old.Listeners))
 	for i := range old.Listeners {
@@ -95,7 +95,7 @@ func (d *Diff) backends(old, next *Plan) {
 	}
 }
 
-// compareBackends compares a backend with what it was, which may be nil.
+// compareBackends compares a backend with its old version, which may be nil.
 func compareBackends(was, b *Backend) BackendChange {
 	c := BackendChange{Old: was, New: b}
 	if was == nil {
@@ -109,7 +109,7 @@ func compareBackends(was, b *Backend) BackendChange {
 
 func sameSettings(a, b *config.Backend) bool { return a == b || reflect.DeepEqual(a, b) }
 
-// compareServers merges two lists, both in the order of addresses.
+// compareServers returns the differences of two lists, both in the order of addresses.
 func compareServers(old, next []Server) (changes []ServerChange) {
 	if len(old) == len(next) && (len(old) == 0 || &old[0] == &next[0]) {
 		return nil // a backend that was not merged again
@@ -138,7 +138,7 @@ func compareServers(old, next []Server) (changes []ServerChange) {
 	return changes
 }
 
-// same compares everything but the origins.
+// same reports whether two servers are equal, origins aside.
 func (s *Server) same(other *Server) bool {
 	a, b := *s, *other
 	a.Origin, b.Origin = "", ""

@@ -10,30 +10,30 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// File is the part of the configuration file.
+// File is the part that the configuration file contributes.
 type File struct {
 	Config *config.Config // valid
 	// Addresses is the address of each host of a listener or a server. A host may be a name.
 	Addresses map[string]netip.Addr
-	// Servers and Clients are what the files of the TLS settings hold, by the names of the listeners and backends.
+	// Servers and Clients have the contents of the files of TLS settings, by the names of the listeners and backends.
 	Servers map[string]*certs.Server
 	Clients map[string]*certs.Client
-	// RouteServers are those of the routes of listeners: see [Listener.RouteKeys].
+	// RouteServers has the same of the routes of listeners: see [Listener.RouteKeys].
 	RouteServers map[string][]*certs.Server
-	// Own is where the process answers besides the metrics and the admin API of Config.
+	// Own has the addresses on which the process answers besides the metrics and the admin API of Config.
 	Own []OwnAddress
-	// Errors makes an error of problems of Config: it says in which place of the file, or in which flag, each
-	// problem is.
+	// Errors returns problems of Config as an error that names the place in the file, or the flag, of each.
 	Errors func([]config.Problem) error
-	// Place is where a setting is, for people: "FILE:LINE:COLUMN". nil: Origin of the file's servers is "file".
+	// Place returns where a setting is written, for people: "FILE:LINE:COLUMN". If it is nil, Origin of the file's
+	// servers is "file".
 	Place func(path string) string
-	// Origin is where the value of a setting comes from, for people: "FILE:LINE" or "default". It may be nil.
+	// Origin returns where the value of a setting comes from, for people: "FILE:LINE" or "default". It may be nil.
 	Origin func(path string) string
 
-	known map[Source]bool // see Sources
+	sources map[Source]bool // see Sources
 }
 
-// Address is the address of a setting.
+// Address returns the address of a setting, with its host resolved.
 func (f *File) Address(a config.Address) netip.AddrPort {
 	ip, ok := f.Addresses[a.Host]
 	if !ok {
@@ -42,7 +42,7 @@ func (f *File) Address(a config.Address) netip.AddrPort {
 	return netip.AddrPortFrom(ip, a.Port)
 }
 
-// ServerAddress returns the address of a server's setting.
+// ServerAddress returns the address of a server, with its host resolved.
 func (f *File) ServerAddress(a config.Address) serveraddr.Addr {
 	if a.Path != "" {
 		return serveraddr.Unix(a.Path)
@@ -50,7 +50,7 @@ func (f *File) ServerAddress(a config.Address) serveraddr.Addr {
 	return serveraddr.IP(f.Address(a))
 }
 
-// Explain makes an error of problems of Config: see Errors.
+// Explain returns problems of Config as an error: see Errors.
 func (f *File) Explain(problems []config.Problem) error {
 	if f.Errors != nil {
 		return f.Errors(problems)
@@ -66,17 +66,16 @@ func (f *File) has(backend string) bool {
 	return slices.ContainsFunc(f.Config.Backends, func(b config.Backend) bool { return b.Name == backend })
 }
 
-// Sources returns the sources of all backends, which are gathered at the first call. f may be nil. No two goroutines
-// may call it at a time.
+// Sources returns the sources of all backends, and gathers them on the first call. f may be nil. Only one goroutine may
+// call it at a time.
 func (f *File) Sources() map[Source]bool {
 	if f == nil {
 		return nil
 	}
-	if f.known != nil {
-		return f.known
+	if f.sources == nil {
+		f.sources = sourcesOf(f.Config.Backends)
 	}
-	f.known = sourcesOf(f.Config.Backends)
-	return f.known
+	return f.sources
 }
 
 func sourcesOf(backends []config.Backend) map[Source]bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Lines is the changes for people, one a line: "listener web: max_connections 0 → 100", "backend app: +10.0.0.3:80
-// -10.0.0.1:80". If there are more than most, the last line says how many.
+// Lines returns the changes for people, one per line: "listener web: max_connections 0 → 100", "backend app:
+// +10.0.0.3:80 -10.0.0.1:80". If there are more than most, the last line says how many.
 func (d *Diff) Lines(most int) []string {
 	var l lines
 	if d.Old != nil {
@@ -40,7 +40,7 @@ func (l *lines) add(of, what string) {
 
 // settings adds the fields of a struct that differ.
 func (l *lines) settings(of string, old, next any) {
-	l.add(of, strings.Join(differing("", reflect.ValueOf(old), reflect.ValueOf(next)), ", "))
+	l.add(of, strings.Join(formatChanges("", reflect.ValueOf(old), reflect.ValueOf(next)), ", "))
 }
 
 func (l *lines) listener(c ListenerChange) {
@@ -75,7 +75,7 @@ func (l *lines) backend(c BackendChange) {
 	l.servers(of, c.Servers)
 }
 
-// maxListed is how many servers that come and go one line lists.
+// maxListed is how many added and removed servers one line lists.
 const maxListed = 16
 
 func (l *lines) servers(of string, changes []ServerChange) {
@@ -101,8 +101,8 @@ func (l *lines) servers(of string, changes []ServerChange) {
 	}
 }
 
-// differing is "setting old → new" of each field that differs, in the order of the struct.
-func differing(prefix string, old, next reflect.Value) (all []string) {
+// formatChanges returns "setting old → new" for each field that differs, in the order of the struct.
+func formatChanges(prefix string, old, next reflect.Value) (all []string) {
 	for i := range old.NumField() {
 		a, b := old.Field(i), next.Field(i)
 		if reflect.DeepEqual(a.Interface(), b.Interface()) {
@@ -115,15 +115,15 @@ func differing(prefix string, old, next reflect.Value) (all []string) {
 			continue
 		}
 		if _, text := reflect.TypeAssert[fmt.Stringer](a); a.Kind() == reflect.Struct && !text {
-			all = append(all, differing(name+".", a, b)...)
+			all = append(all, formatChanges(name+".", a, b)...)
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s %s → %s", name, value(a), value(b)))
+		all = append(all, fmt.Sprintf("%s %s → %s", name, formatValue(a), formatValue(b)))
 	}
 	return all
 }
 
-func value(v reflect.Value) string {
+func formatValue(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		return fmt.Sprintf("%q", v.String())
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// MaxServers is how many servers a backend has at most.
+// MaxServers is the maximum number of servers of a backend.
 const MaxServers = 1 << 16
 
 const (
@@ -23,23 +23,22 @@ const (
 	maxProblems = 1000 // of discovered servers; more do not help to find the fault
 )
 
-// Merge makes a plan of what the sources say, without a revision. The error joins everything that is wrong, each with
-// its place.
+// Merge merges the parts into a plan without a revision. The error joins everything that is wrong, each with its place.
 //
-// A server that several sources have is the one of the first of them: the file's, then those of the sources of its
-// backend in the order of [Sources]. A backend with discovery may have no servers. Sources that the file does not have
-// are ignored, and so are overrides of servers that do not exist.
+// If several sources have a server, the first one wins: the file, then the sources of the backend in the order of
+// [Sources]. A backend with discovery may have no servers. Sources that the file does not have are ignored, and so are
+// overrides of servers that do not exist.
 func Merge(parts Parts) (*Plan, error) { return MergeFrom(nil, &parts, nil) }
 
-// MergeFrom merges like [Merge], and shares with the plan before what is equal: settings that are equal are the same
-// pointer. Backends that unchanged reports are taken from before, whose listeners and settings are then those of parts;
-// if unchanged is nil, all are merged. What parts has merged of its file and control plane is kept in it.
+// MergeFrom merges like [Merge], and shares what is equal with the plan before: equal settings are the same pointer.
+// Backends that unchanged reports are taken from before, whose listeners and settings must be those of parts; if
+// unchanged is nil, all are merged. parts caches its merged file and control plane.
 func MergeFrom(before *Plan, parts *Parts, unchanged func(backend string) bool) (*Plan, error) {
-	w, err := parts.whole()
+	w, err := parts.mergeFile()
 	if err != nil {
 		return nil, err
 	}
-	m := merger{parts: parts, whole: w, file: &w.File, before: before, unchanged: unchanged}
+	m := merger{parts: parts, merged: w, file: &w.File, before: before, unchanged: unchanged}
 	c := m.file.Config
 	m.plan = &Plan{Limits: c.Limits, Drain: c.Drain, Upgrade: c.Upgrade, AccessLog: c.AccessLog}
 	m.listeners()
@@ -48,13 +47,13 @@ func MergeFrom(before *Plan, parts *Parts, unchanged func(backend string) bool) 
 	}
 	all := m.plan.Backends
 	slices.SortFunc(all, func(x, y Backend) int { return cmp.Compare(x.Name(), y.Name()) })
-	if err := m.joined(); err != nil {
+	if err := m.joinErrors(); err != nil {
 		return nil, err
 	}
 	m.ownServers()
 	m.selfProxying()
 	m.datagramServers()
-	if err := m.joined(); err != nil {
+	if err := m.joinErrors(); err != nil {
 		return nil, err
 	}
 	return m.plan, nil
@@ -62,18 +61,18 @@ func MergeFrom(before *Plan, parts *Parts, unchanged func(backend string) bool) 
 
 // merger is the state of a merge.
 type merger struct {
-	parts     *Parts
-	whole     *whole
-	file      *File // the whole as a file
-	before    *Plan // may be nil
-	unchanged func(backend string) bool
-	plan      *Plan
-	servers   map[[sha256.Size]byte]*certs.Server // keys of the plan before; nil: they were not needed yet
-	problems  []config.Problem                    // of the file
-	errs      []error                             // of discovered servers
+	parts      *Parts
+	merged     *mergedFile
+	file       *File // of merged
+	before     *Plan // may be nil
+	unchanged  func(backend string) bool
+	plan       *Plan
+	keysBefore map[[sha256.Size]byte]*certs.Server // of the plan before, by fingerprint; nil until needed
+	problems   []config.Problem                    // of the file
+	errs       []error                             // of discovered servers
 }
 
-func (m *merger) joined() error {
+func (m *merger) joinErrors() error {
 	errs := m.errs
 	if len(errs) > maxProblems {
 		errs = append(errs[:maxProblems:maxProblems], fmt.Errorf("and %d more", len(errs)-maxProblems))
@@ -84,23 +83,23 @@ func (m *merger) joined() error {
 	return errors.Join(errs...)
 }
 
-// value adds a problem of the file whose text begins with the value of the setting that key names.
-func (m *merger) value(path, other, key, format string, args ...any) {
+// addProblem adds a problem of the file. Its text begins with the value of the setting that key names.
+func (m *merger) addProblem(path, other, key, format string, args ...any) {
 	m.problems = append(m.problems,
 		config.Problem{Path: path, Setting: key, Other: other, Text: fmt.Sprintf(format, args...)})
 }
 
-// ServerError is what is wrong with a server that was discovered.
+// ServerError is the error of a discovered server.
 type ServerError struct {
 	Origin string // of the server
 	Text   string
 }
 
-// Error is "origin: text".
+// Error returns "origin: text".
 func (e *ServerError) Error() string { return e.Origin + ": " + e.Text }
 
 func (m *merger) listeners() {
-	if m.unchanged != nil { // they are the same
+	if m.unchanged != nil { // only backends change
 		m.plan.Listeners = m.before.Listeners
 		return
 	}
@@ -114,7 +113,7 @@ func (m *merger) listeners() {
 
 // listener adds a listener, or one for each of its ports.
 func (m *merger) listener(l config.Listener) {
-	all, keys, routes := l.Address.Ports(), m.serverKeys(m.file.Servers[l.Name]), m.routeKeys(l.Name)
+	all, keys, routes := l.Address.Ports(), m.reuseServerKeys(m.file.Servers[l.Name]), m.routeKeys(l.Name)
 	for _, a := range all {
 		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD, Keys: keys, RouteKeys: routes}
 		one.Address = a
@@ -128,22 +127,22 @@ func (m *merger) listener(l config.Listener) {
 	}
 }
 
-// serverKeys are keys of a listener or of a route: the ones before, if they are the same.
-func (m *merger) serverKeys(keys *certs.Server) *certs.Server {
+// reuseServerKeys returns the keys of a listener or route, or the equal ones of the plan before.
+func (m *merger) reuseServerKeys(keys *certs.Server) *certs.Server {
 	if m.before == nil || keys == nil {
 		return keys
 	}
-	if m.servers == nil {
-		m.servers = serversOf(m.before.Listeners)
+	if m.keysBefore == nil {
+		m.keysBefore = keysByFingerprint(m.before.Listeners)
 	}
-	if was := m.servers[keys.Fingerprint()]; was != nil {
+	if was := m.keysBefore[keys.Fingerprint()]; was != nil {
 		return was
 	}
 	return keys
 }
 
-// serversOf are the keys of listeners and their routes.
-func serversOf(all []Listener) map[[sha256.Size]byte]*certs.Server {
+// keysByFingerprint returns the keys of listeners and their routes.
+func keysByFingerprint(all []Listener) map[[sha256.Size]byte]*certs.Server {
 	known := map[[sha256.Size]byte]*certs.Server{}
 	for i := range all {
 		for _, k := range append([]*certs.Server{all[i].Keys}, all[i].RouteKeys...) {
@@ -155,18 +154,19 @@ func serversOf(all []Listener) map[[sha256.Size]byte]*certs.Server {
 	return known
 }
 
-// routeKeys are the keys of the routes of a listener of the file, likewise; nil: none has some.
+// routeKeys returns the keys of the routes of a listener, with those of the plan before where they are equal. It
+// returns nil if no route has keys.
 func (m *merger) routeKeys(name string) (all []*certs.Server) {
 	if keys := m.file.RouteServers[name]; slices.ContainsFunc(keys, func(k *certs.Server) bool { return k != nil }) {
 		for _, k := range keys {
-			all = append(all, m.serverKeys(k))
+			all = append(all, m.reuseServerKeys(k))
 		}
 	}
 	return all
 }
 
-// backendKeys are the keys of a backend, likewise.
-func (m *merger) backendKeys(name string) *certs.Client {
+// reuseClientKeys returns the keys of a backend, or the equal ones of the plan before.
+func (m *merger) reuseClientKeys(name string) *certs.Client {
 	keys := m.file.Clients[name]
 	if m.before != nil {
 		if was := m.before.Backend(name); was != nil && was.Keys.Same(keys) {
@@ -190,12 +190,12 @@ func (m *merger) backend(index int) {
 		byName:  map[string]int{},
 		servers: make([]Server, 0, len(c.Servers)),
 	}
-	b.fromFile(c.Servers)
-	if b.ofControl() {
-		b.discovered(m.parts.Control.Servers[c.Name])
+	b.addFromFile(c.Servers)
+	if b.isControl() {
+		b.addDiscovered(m.parts.Control.Servers[c.Name])
 	}
 	for _, source := range Sources(c) {
-		b.discovered(m.parts.Discovered[source])
+		b.addDiscovered(m.parts.Discovered[source])
 	}
 	for i := range b.servers {
 		s := &b.servers[i]
@@ -203,12 +203,12 @@ func (m *merger) backend(index int) {
 	}
 	slices.SortFunc(b.servers, func(x, y Server) int { return x.Address.Compare(y.Address) })
 	m.plan.Backends = append(m.plan.Backends, Backend{
-		Settings: m.settings(c), Servers: b.servers, Keys: m.backendKeys(c.Name),
+		Settings: m.reuseSettings(c), Servers: b.servers, Keys: m.reuseClientKeys(c.Name),
 	})
 }
 
-// settings is the policies of a backend: the ones before, if they are the same.
-func (m *merger) settings(c *config.Backend) *config.Backend {
+// reuseSettings returns the policies of a backend, or the equal ones of the plan before.
+func (m *merger) reuseSettings(c *config.Backend) *config.Backend {
 	policies := *c
 	policies.Servers, policies.Discovery = nil, config.Discovery{}
 	if m.before != nil {
@@ -228,26 +228,26 @@ type backendMerger struct {
 	byName  map[string]int
 }
 
-// ofControl reports whether the backend is the control plane's.
-func (b *backendMerger) ofControl() bool { return b.index >= len(b.whole.file.Config.Backends) }
+// isControl reports whether the backend comes from the control plane.
+func (b *backendMerger) isControl() bool { return b.index >= len(b.merged.file.Config.Backends) }
 
-// wrong adds what is wrong with a server that was found.
-func (b *backendMerger) wrong(s *Server, format string, args ...any) {
+// addError adds an error of a discovered server.
+func (b *backendMerger) addError(s *Server, format string, args ...any) {
 	e := &ServerError{Origin: s.Origin, Text: fmt.Sprintf(format, args...)}
-	if b.ofControl() {
+	if b.isControl() {
 		b.errs = append(b.errs, &ControlError{Backend: b.file.Config.Backends[b.index].Name, Err: e})
 		return
 	}
 	b.errs = append(b.errs, e)
 }
 
-func (b *backendMerger) fromFile(servers []config.Server) {
+func (b *backendMerger) addFromFile(servers []config.Server) {
 	for i := range servers {
 		c := &servers[i]
 		path := serverPath(b.index, i)
 		state, err := ParseState(c.State)
 		if err != nil {
-			b.value(path+".state", "", "state", "%v", err)
+			b.addProblem(path+".state", "", "state", "%v", err)
 		}
 		s := Server{
 			Name: cmp.Or(c.Name, c.Address.ServerName()), Address: b.file.ServerAddress(c.Address),
@@ -256,7 +256,7 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 			MaxConnections: c.MaxConnections, Plain: c.Plain, State: state, Origin: b.file.place(path),
 		}
 		if j, shared := b.byKey[s.Address]; shared {
-			// Names may have one address for a time, as after a failover in DNS. It keeps one share.
+			// Two names may resolve to the same address for a time, as after a failover in DNS. It keeps one share.
 			if s.before(&b.servers[j]) {
 				delete(b.byName, b.servers[j].Name)
 				b.servers[j], b.byName[s.Name] = s, j
@@ -264,7 +264,7 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 			continue
 		}
 		if j, twice := b.byName[s.Name]; twice {
-			b.value(path, serverPath(b.index, j), "server", "%q is the name of another server of the backend", s.Name)
+			b.addProblem(path, serverPath(b.index, j), "server", "%q is the name of another server of the backend", s.Name)
 			continue
 		}
 		b.add(s)
@@ -279,7 +279,7 @@ func (s *Server) before(other *Server) bool {
 	return s.Priority < other.Priority
 }
 
-// hostName is a host if it is a name, and "" if it is an IP address.
+// hostName returns host if it is a name, and "" if it is an IP address.
 func hostName(host string) string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return ""
@@ -292,32 +292,32 @@ func (b *backendMerger) add(s Server) {
 	b.servers = append(b.servers, s)
 }
 
-// discovered adds servers that no source before has.
-func (b *backendMerger) discovered(servers []Server) {
+// addDiscovered adds the servers that no earlier source has.
+func (b *backendMerger) addDiscovered(servers []Server) {
 	for _, s := range servers {
 		s.Address = s.Address.Unmap()
 		if _, known := b.byKey[s.Address]; known {
 			continue
 		}
 		s.Name = cmp.Or(s.Name, s.Address.String())
-		if text := s.fault(); text != "" {
-			b.wrong(&s, "%s", text)
+		if text := s.problem(); text != "" {
+			b.addError(&s, "%s", text)
 			continue
 		}
 		if j, twice := b.byName[s.Name]; twice {
-			b.wrong(&s, "%q is the name of another server of the backend: see %s", s.Name, b.servers[j].Origin)
+			b.addError(&s, "%q is the name of another server of the backend: see %s", s.Name, b.servers[j].Origin)
 			continue
 		}
 		if len(b.servers) == MaxServers {
-			b.wrong(&s, "the backend has more than %d servers", MaxServers)
+			b.addError(&s, "the backend has more than %d servers", MaxServers)
 			return
 		}
 		b.add(s)
 	}
 }
 
-// fault is what is wrong with a discovered server alone, or "".
-func (s *Server) fault() string {
+// problem returns what is wrong with a discovered server by itself, or "".
+func (s *Server) problem() string {
 	ip := s.Address.IP()
 	switch {
 	case !s.Address.IsValid():

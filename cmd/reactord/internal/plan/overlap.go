@@ -9,9 +9,9 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// overlaps finds addresses that would be listened on twice: the kernel would spread connections over both listeners.
+// overlaps refuses addresses that would be listened on twice: the kernel would spread connections over both listeners.
 // The unspecified address of a family overlaps each address of the family. The kernel would prefer the more specific
-// one, but then the backend of a client would depend on the address that the client happens to use. [::] is every
+// one, but then the backend of a client would depend on the address that the client happens to use. [::] covers every
 // address, IPv4 included, unless it is for IPv6 only. TCP and UDP do not overlap, and neither do two interfaces.
 func (m *merger) overlaps() {
 	o := overlaps{merger: m, ports: map[portKey][]bound{}, names: map[string]bound{}}
@@ -24,24 +24,24 @@ func (m *merger) overlaps() {
 		case a.Path != "":
 			o.name("unix "+a.Path, b)
 		default:
-			b.ip = inNumbers(m.file.Address(a).Addr())
+			b.ip = numericZone(m.file.Address(a).Addr())
 			o.ip(b)
 		}
 	}
 	if at := m.file.Config.Metrics.Address; !at.IsZero() {
 		b := bound{path: "metrics.address", key: "metrics", Address: at, socket: &config.Socket{}}
-		if b.ip = inNumbers(m.file.Address(at).Addr()); b.ip.IsUnspecified() {
+		if b.ip = numericZone(m.file.Address(at).Addr()); b.ip.IsUnspecified() {
 			b.ip = netip.IPv6Unspecified() // net.Listen listens on both families for 0.0.0.0, too
 		}
 		o.ip(b)
 	}
 }
 
-// overlaps is what was seen of the addresses.
+// overlaps is the state of the check for overlapping addresses.
 type overlaps struct {
 	*merger
 	ports map[portKey][]bound
-	names map[string]bound // of unix sockets and of the service manager's
+	names map[string]bound // unix sockets, and sockets of the service manager
 }
 
 type portKey struct {
@@ -51,7 +51,7 @@ type portKey struct {
 
 // bound is an address to listen on.
 type bound struct {
-	path, key string // of its setting
+	path, key string // of the setting
 	config.Address
 	ip     netip.Addr
 	socket *config.Socket
@@ -59,12 +59,12 @@ type bound struct {
 
 func (o *overlaps) name(name string, b bound) {
 	if other, twice := o.names[name]; twice {
-		o.value(b.path, other.path, b.key, "%q is used twice", b.String())
+		o.addProblem(b.path, other.path, b.key, "%q is used twice", b.String())
 	}
 	o.names[name] = b
 }
 
-// ip notes an address, and finds the first one that it overlaps. Port 0 is any free one, and overlaps none.
+// ip records an address, and refuses it if it overlaps an earlier one. Port 0 is any free one, and overlaps none.
 func (o *overlaps) ip(b bound) {
 	if b.Port == 0 {
 		return
@@ -75,7 +75,7 @@ func (o *overlaps) ip(b bound) {
 		for _, other := range o.ports[key] {
 			if !found && b.overlaps(&other) {
 				found = true
-				o.value(b.path, other.path, b.key, "%q overlaps %q: a connection could be for either",
+				o.addProblem(b.path, other.path, b.key, "%q overlaps %q: a connection could be for either",
 					b.String(), other.String())
 			}
 		}
@@ -91,16 +91,16 @@ func (b *bound) overlaps(other *bound) bool {
 	return b.ip == other.ip || covers(b.ip, b.socket.IPv6Only, other.ip) || covers(other.ip, other.socket.IPv6Only, b.ip)
 }
 
-// listenerPath is the path of the address of a listener in the file.
+// listenerPath returns the path of a listener's address in the file.
 func listenerPath(i int) string { return fmt.Sprintf("listeners[%d].address", i) }
 
-// covers reports whether an unspecified address is every address of ip's family.
+// covers reports whether a is an unspecified address that includes every address of ip's family.
 func covers(a netip.Addr, ipv6Only bool, ip netip.Addr) bool {
 	return a.IsUnspecified() && (a.Is4() == ip.Is4() || a.Is6() && !ipv6Only)
 }
 
-// inNumbers is an address whose zone, if it has one, is the number of the interface.
-func inNumbers(ip netip.Addr) netip.Addr {
+// numericZone returns an address with its zone, if any, as the number of the interface.
+func numericZone(ip netip.Addr) netip.Addr {
 	if ip.Zone() == "" {
 		return ip
 	}

@@ -12,17 +12,17 @@ type ServerKey struct {
 	Address serveraddr.Addr
 }
 
-// Override is what an operator says about a server. It stays until it is replaced, or the file has no such backend any
-// more. The zero Override leaves the server as its source says.
+// Override is an operator's setting of a server. It stays until it is replaced, or the backend is removed. A nil field
+// leaves the setting as the server's source has it.
 type Override struct {
-	State  *State // nil: as the source says
-	Weight *int   // likewise
+	State  *State
+	Weight *int
 }
 
 // IsZero reports whether o overrides nothing.
 func (o Override) IsZero() bool { return o == Override{} }
 
-// Check returns what is wrong with o, or nil.
+// Check returns an error if o is not valid.
 func (o Override) Check() error {
 	if w := o.Weight; w != nil && (*w < 0 || *w > maxWeight) {
 		return fmt.Errorf("weight %d is out of range: write 0 to %d", *w, maxWeight)
@@ -30,7 +30,7 @@ func (o Override) Check() error {
 	return nil
 }
 
-// Overridden is what the Origin of a server begins with that has an [Override].
+// Overridden is the prefix of the Origin of a server with an [Override].
 const Overridden = "override of "
 
 func (o Override) apply(s *Server) {

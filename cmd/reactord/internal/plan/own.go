@@ -8,16 +8,16 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// OwnAddress is an address on which the daemon answers questions about itself, or takes orders.
+// OwnAddress is an address on which the daemon serves its own status or administration.
 type OwnAddress struct {
 	Name string // for people
 	At   netip.AddrPort
 }
 
-// ownServers finds servers that are the daemon itself: by one of them, clients of a listener would reach the admin API
-// or the metrics, with the rights that a local process has.
+// ownServers refuses servers that are the daemon itself: through one, clients of a listener would reach the admin API
+// or the metrics with the rights of a local process.
 func (m *merger) ownServers() {
-	own := m.own()
+	own := m.ownAddresses()
 	if len(own) == 0 {
 		return
 	}
@@ -43,20 +43,20 @@ func (m *merger) ownServers() {
 func (m *merger) refuseOwn(backend string, s *Server, a *ownAddress) {
 	text := fmt.Sprintf("is %s of this process: its clients would have the rights of this machine", a.Name)
 	if path, written := m.fileServer(backend, s); path != "" {
-		m.value(path, a.path, "server", "%q %s", written, text)
+		m.addProblem(path, a.path, "server", "%q %s", written, text)
 		return
 	}
 	m.refuseFound(backend, &ServerError{s.Origin, fmt.Sprintf("%s %s", s.Address, text)})
 }
 
-// ownAddress is an [OwnAddress] with the path of its setting, or "".
+// ownAddress is an [OwnAddress] with the path of its setting, which is "" without a setting.
 type ownAddress struct {
 	OwnAddress
 	path string
 }
 
-// own returns the addresses of the process itself. net.Listen listens on both families for 0.0.0.0, too.
-func (m *merger) own() map[socketName][]ownAddress {
+// ownAddresses returns the addresses of the process itself. For 0.0.0.0, net.Listen listens on both families, too.
+func (m *merger) ownAddresses() map[socketName][]ownAddress {
 	all := map[socketName][]ownAddress{}
 	add := func(name, path string, at netip.AddrPort) {
 		ip := at.Addr().Unmap()

@@ -76,7 +76,7 @@ func TestOwnSocketIsNoServer(t *testing.T) {
 	if _, err := Merge(parts); err != nil {
 		t.Error(err)
 	}
-	parts.File.Config.Admin.Address, parts.made = "unix:///run/admin.sock", nil
+	parts.File.Config.Admin.Address, parts.merged = "unix:///run/admin.sock", nil
 	if _, err := Merge(parts); err == nil || !strings.Contains(err.Error(), "is the admin API of this process") {
 		t.Error(err)
 	}
@@ -90,7 +90,7 @@ func TestReadyListenersAreNoServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts.Control.Ready = []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:95")}
-	parts.made = nil
+	parts.merged = nil
 	if _, err := Merge(parts); err == nil || !strings.Contains(err.Error(), "a listener for readiness of this process") {
 		t.Errorf("%v", err)
 	}

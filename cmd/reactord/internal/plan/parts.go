@@ -2,17 +2,17 @@ package plan
 
 import "maps"
 
-// Parts is what the sources say: everything that a plan is merged from. What it refers to is not changed any more.
+// Parts is everything that a plan is merged from. What it refers to is immutable.
 type Parts struct {
 	File       *File
-	Control    *Control // nil: there is none
+	Control    *Control // nil without a control plane
 	Discovered map[Source][]Server
 	Overrides  map[ServerKey]Override
 
-	made *whole // of File and Control; see [Parts.whole]
+	merged *mergedFile // of File and Control; see mergeFile
 }
 
-// With returns a copy of p to which the edits are made.
+// With returns a copy of p with the edits made.
 func (p Parts) With(edits ...func(*Parts) error) (Parts, error) {
 	discovered, overrides := p.Discovered, p.Overrides
 	p.Discovered, p.Overrides = map[Source][]Server{}, map[ServerKey]Override{}
@@ -30,8 +30,8 @@ func (p Parts) With(edits ...func(*Parts) error) (Parts, error) {
 	return p, nil
 }
 
-// forget forgets what belongs to sources and backends that do not exist. first: there was no plan before. Then a
-// control plane that has not said anything yet may still have the backends of overrides.
+// forget removes the servers of sources and the overrides of backends that no longer exist. Before the first plan,
+// overrides stay while a control plane has not answered: it may have their backends.
 func (p *Parts) forget(first bool) {
 	known := p.Sources()
 	maps.DeleteFunc(p.Discovered, func(s Source, _ []Server) bool { return !known[s] })
@@ -53,10 +53,11 @@ func (p *Parts) Sources() map[Source]bool {
 // Has reports whether the file or the control plane has a backend.
 func (p *Parts) Has(backend string) bool { return p.File.has(backend) || p.Control.has(backend) }
 
-// Merged returns the file with what the control plane adds to it, of the last merge of p; nil before the first.
+// Merged returns the file with the additions of the control plane, as of the last merge of p. It is nil before the
+// first.
 func (p *Parts) Merged() *File {
-	if p.made == nil {
+	if p.merged == nil {
 		return nil
 	}
-	return &p.made.File
+	return &p.merged.File
 }

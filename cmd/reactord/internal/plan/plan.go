@@ -10,9 +10,9 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// Plan is everything that the proxy does. It is immutable: it may be read from any thread, for ever.
+// Plan is everything that the proxy does. It is immutable, and may be read from any thread, forever.
 type Plan struct {
-	Revision  uint64 // counts plans that were put in force
+	Revision  uint64 // counts the plans that took effect
 	Limits    config.Limits
 	Drain     config.Drain
 	Upgrade   config.Upgrade
@@ -27,11 +27,12 @@ type Plan struct {
 type Listener struct {
 	config.Listener
 	Network string         // "tcp", "udp" or "unix"; see [config.Address.Network]
-	Bind    netip.AddrPort // port 0: any free one; then the key is the name, too
+	Bind    netip.AddrPort // port 0: any free one; then the name is part of the key
 	Path    string         // of a unix socket; "@" and its name if it is abstract
 	FD      string         // "" or the name of a socket of the service manager (fd://NAME)
-	Keys    *certs.Server  // what the files of its TLS settings hold; nil: TLS does not end here
-	// RouteKeys are the same of its routes, by index. nil: no route has certificates. A nil entry: this one has none.
+	Keys    *certs.Server  // the contents of the files of its TLS settings; nil without TLS termination
+	// RouteKeys has the keys of its routes, by index, with nil for a route without certificates. It is nil if none has
+	// any.
 	RouteKeys []*certs.Server
 }
 
@@ -39,7 +40,7 @@ type Listener struct {
 type Backend struct {
 	Settings *config.Backend // the policies; not its Servers and Discovery
 	Servers  []Server        // in the order of their addresses
-	Keys     *certs.Client   // what the files of its TLS settings hold; nil: there is no TLS with the servers
+	Keys     *certs.Client   // the contents of the files of its TLS settings; nil without TLS to the servers
 }
 
 // Server is a server of a backend. Its key is its backend and Address.
@@ -53,23 +54,23 @@ type Server struct {
 	Locality       string
 	MaxConnections int    // 0: no limit
 	Plain          bool   // no TLS with it, although the backend has TLS
-	State          State  // what the sources say; health is not part of a plan
+	State          State  // as the sources set it; health is not part of a plan
 	Origin         string // where it comes from, for people: "FILE:LINE:COLUMN", "dns NAME", …
 }
 
-// ListenerKey identifies a listener across plans. What the kernel does not let change on an open socket is a part of
-// it: a listener whose interface changes is another one, with sockets of its own.
+// ListenerKey identifies a listener across plans. It includes what the kernel cannot change on an open socket: a
+// listener whose interface changes is another one, with new sockets.
 type ListenerKey struct {
 	Network   string
 	Bind      netip.AddrPort
 	Path      string
 	FD        string
-	Name      string // only if Bind does not tell listeners apart: port 0
+	Name      string // only if Bind does not distinguish listeners: port 0
 	Interface string // that the sockets are bound to
 	IPv6Only  bool   // [::] is without IPv4
 }
 
-// Key is what tells l from other listeners, in this plan and the next ones.
+// Key returns the identity of l in this plan and the next ones.
 func (l *Listener) Key() ListenerKey {
 	k := ListenerKey{
 		Network: l.Network, Bind: l.Bind, Path: l.Path, FD: l.FD, Interface: l.Socket.Interface, IPv6Only: l.Socket.IPv6Only,
@@ -80,11 +81,11 @@ func (l *Listener) Key() ListenerKey {
 	return k
 }
 
-// Place is where l listens, for people: "IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME". An interface
+// Place returns where l listens, for people: "IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME". An interface
 // follows, as in "0.0.0.0:80 on eth0".
 func (l *Listener) Place() string { return l.Key().Place() }
 
-// Place is where the listener listens: see [Listener.Place].
+// Place returns where the listener listens: see [Listener.Place].
 func (k ListenerKey) Place() string {
 	switch {
 	case k.FD != "" && k.Network == "udp":
@@ -104,10 +105,10 @@ func (k ListenerKey) Place() string {
 	return place
 }
 
-// Name is the name of the backend.
+// Name returns the name of the backend.
 func (b *Backend) Name() string { return b.Settings.Name }
 
-// Backend is the backend of a name, or nil.
+// Backend returns the backend of this name, or nil.
 func (p *Plan) Backend(name string) *Backend {
 	i, found := slices.BinarySearchFunc(p.Backends, name, func(b Backend, name string) int {
 		return strings.Compare(b.Name(), name)
@@ -118,7 +119,8 @@ func (p *Plan) Backend(name string) *Backend {
 	return &p.Backends[i]
 }
 
-// Server returns the server of this address, as [serveraddr.Addr] writes it, or of this name if it is none; or nil.
+// Server returns the server with this address, as [serveraddr.Addr] writes it, or, if it is not an address, with this
+// name. It returns nil if there is no such server.
 func (b *Backend) Server(name string) *Server {
 	at, err := serveraddr.Parse(name)
 	i := slices.IndexFunc(b.Servers, func(s Server) bool {

@@ -11,13 +11,13 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// selfProxying finds listeners whose connections come back to them: a server of their backend is the listener itself,
+// selfProxying refuses listeners whose connections come back to them: a server of their backend is the listener itself,
 // or another listener from which a server leads back. Each connection would open the next one until descriptors run
 // out.
 func (m *merger) selfProxying() {
 	hops := m.hops(m.unchanged)
 	if len(hops) == 0 {
-		return // what has changed leads to no listener
+		return // no changed backend leads to a listener
 	}
 	if m.unchanged != nil {
 		hops = m.hops(nil)
@@ -29,8 +29,8 @@ func (m *merger) selfProxying() {
 	}
 }
 
-// socketName is what a server has in common with the socket that it leads to, if that is one of this process: the port,
-// or the name of a unix socket.
+// socketName is what a server's address and the socket of this process that it leads to have in common: the port, or
+// the name of a unix socket.
 type socketName struct {
 	port uint16
 	path string
@@ -45,7 +45,7 @@ type hop struct {
 	listener int
 }
 
-// hops is the hops of each backend that has any, except of those that are left out. except may be nil.
+// hops returns the hops of each backend that has any, without those that except reports. except may be nil.
 func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 	listening := map[socketName][]int{}
 	for i := range m.plan.Listeners {
@@ -76,7 +76,7 @@ func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 	return hops
 }
 
-// hopBack is the hop by which connections come back to a listener; nil: they do not.
+// hopBack returns the hop by which connections come back to a listener, or nil if they do not.
 func (m *merger) hopBack(hops map[string][]hop, listener int) *hop {
 	seen := map[int]bool{}
 	for queue := []int{listener}; len(queue) != 0; queue = queue[1:] {
@@ -99,8 +99,8 @@ func (m *merger) hopBack(hops map[string][]hop, listener int) *hop {
 	return nil
 }
 
-// leadsTo is the backends of connections that could come back. Those of a route by addresses are left out: a connection
-// that comes back has other ones.
+// leadsTo returns the backends of connections that could come back. It omits routes by addresses: a connection that
+// comes back has different ones.
 func (l *Listener) leadsTo() []string {
 	all := []string{l.Backend}
 	for i := range l.Routes {
@@ -117,22 +117,22 @@ func (l *Listener) leadsTo() []string {
 func (m *merger) leadsBack(h *hop, l *Listener) {
 	const endless = "its connections would be proxied in an endless loop"
 	c := m.file.Config
-	named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return l.of(&c) })
+	named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return l.belongsTo(&c) })
 	if path, written := m.fileServer(h.backend, h.server); path != "" {
-		m.value(path, listenerPath(named), "server", "%q leads back to the listener: %s", written, endless)
+		m.addProblem(path, listenerPath(named), "server", "%q leads back to the listener: %s", written, endless)
 		return
 	}
 	err := &ServerError{
 		h.server.Origin, fmt.Sprintf("%s leads back to listener %s: %s", h.server.Address, l.Name, endless),
 	}
-	if named >= len(m.whole.file.Config.Listeners) {
+	if named >= len(m.merged.file.Config.Listeners) {
 		m.errs = append(m.errs, &ControlError{Listener: c.Listeners[named].Name, Err: err})
 		return
 	}
 	m.refuseFound(h.backend, err)
 }
 
-// fileServer returns the path and the text of a server of the file; they are empty if it was discovered.
+// fileServer returns the path and the text of a server of the file, or empty strings if it was discovered.
 func (m *merger) fileServer(backend string, s *Server) (path, written string) {
 	c := m.file.Config
 	for i := range c.Backends {
@@ -150,15 +150,15 @@ func (m *merger) fileServer(backend string, s *Server) (path, written string) {
 
 // refuseFound adds the problem of a discovered server, or of one of the control plane.
 func (m *merger) refuseFound(backend string, err *ServerError) {
-	if m.whole.file.has(backend) {
+	if m.merged.file.has(backend) {
 		m.errs = append(m.errs, err)
 		return
 	}
 	m.errs = append(m.errs, &ControlError{Backend: backend, Err: err})
 }
 
-// of reports whether l is a listener of these settings, or one of its range.
-func (l *Listener) of(c *config.Listener) bool {
+// belongsTo reports whether l is the listener of these settings, or one port of its range.
+func (l *Listener) belongsTo(c *config.Listener) bool {
 	first, isRange := strings.CutPrefix(l.Name, c.Name+":")
 	return l.Name == c.Name || isRange && c.Address.Last != 0 && !strings.Contains(first, ":")
 }
@@ -167,14 +167,14 @@ func serverPath(backend, server int) string {
 	return fmt.Sprintf("backends[%d].servers[%d]", backend, server)
 }
 
-// localAddresses is the addresses of the interfaces, as far as they can be read. They are read when they are needed.
+// localAddresses has the addresses of the interfaces that can be read. It reads them on first use.
 type localAddresses map[netip.Addr]bool
 
 // reaches reports whether connections to an address arrive at a socket of this machine that is bound to at.
 func (a *localAddresses) reaches(to, at netip.Addr, ipv6Only bool) bool {
 	to, at = to.Unmap(), at.Unmap()
 	if !at.IsUnspecified() {
-		return inNumbers(to) == inNumbers(at)
+		return numericZone(to) == numericZone(at)
 	}
 	return (to.IsLoopback() || a.has(to.WithZone(""))) && covers(at, ipv6Only, to)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Source identifies what finds servers for a backend.
+// Source identifies a source of discovered servers for a backend: a name in DNS, a file, a URL, or a Service.
 type Source struct {
 	Backend string
-	Kind    string // how it finds them: see [config.Finder]
-	Name    string // what is asked, likewise
+	Kind    string // of lookup: see [config.Finder]
+	Name    string // that is looked up: see [config.Finder]
 }
 
 // SourceOf returns the source of an entry of a backend's discovery.
@@ -28,10 +28,10 @@ func Sources(b *config.Backend) []Source {
 	return all
 }
 
-// String is the source for people, without the password of a URL.
+// String returns the source for people, without the password of a URL.
 func (s Source) String() string { return fmt.Sprintf("backend %s: %s", s.Backend, s.Title()) }
 
-// Title is the same without the backend.
+// Title returns the same without the backend.
 func (s Source) Title() string {
 	name := s.Name
 	if u, err := url.Parse(name); err == nil && u.Host != "" {

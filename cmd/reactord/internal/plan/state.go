@@ -9,12 +9,12 @@ type State uint8
 const (
 	Up          State = iota
 	Drain             // no new connections
-	Maintenance       // the same, and it is not checked
+	Maintenance       // no new connections, and no health checks
 )
 
 var states = [...]string{Up: "up", Drain: "drain", Maintenance: "maintenance"}
 
-// String is the state as the configuration file says it.
+// String returns the state as the configuration file writes it.
 func (s State) String() string {
 	if int(s) < len(states) {
 		return states[s]
@@ -22,7 +22,7 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// MarshalText is the text of [State.String].
+// MarshalText returns the text of [State.String].
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText does the same as [ParseState].
