@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// apply puts the changes in force: together, or one by one those that can be.
+// apply puts the changes in force: all in one plan, or, if that is refused, each by itself.
 func (p *Planner) apply(ctx context.Context, changes []change) {
 	if len(changes) == 0 {
 		return
@@ -43,14 +43,14 @@ func (p *Planner) try(ctx context.Context, changes []change) error {
 	}
 }
 
-// makesRoom reports whether changes have a file, for which the part of the control plane in force makes room. One that
-// comes with it is refused instead, so that who says it knows.
+// makesRoom reports whether items of the control plane may be left out for a file among the changes. A part of the
+// control plane that is itself among the changes is refused instead, so that the control plane learns of it.
 func makesRoom(changes []change) bool {
 	return slices.ContainsFunc(changes, func(c change) bool { return c.file }) &&
 		!slices.ContainsFunc(changes, func(c change) bool { return c.control })
 }
 
-// tryWithout puts all of the changes in force, or none. Items of the control plane are left out.
+// tryWithout puts all of the changes in force, or none, without these items of the control plane.
 func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan.ControlError) error {
 	edits := make([]func(*plan.Parts) error, len(changes), len(changes)+1)
 	for i := range changes {
@@ -68,7 +68,7 @@ func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan
 	}
 	file := parts.File != p.good.File
 	if file && p.good.File != nil {
-		if problems := fixed(p.good.File.Config, parts.File.Config); len(problems) > 0 {
+		if problems := checkFixed(p.good.File.Config, parts.File.Config); len(problems) > 0 {
 			return parts.File.Explain(problems)
 		}
 	}
@@ -88,7 +88,7 @@ func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan
 		}
 	}
 	p.good = parts
-	p.whole.Store(parts.Merged())
+	p.inForce.Store(parts.Merged())
 	p.plan.Store(next)
 	p.log(d)
 	if p.cfg.Committed != nil && (file || !d.Empty()) {
@@ -97,7 +97,7 @@ func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan
 	return nil
 }
 
-// untouched reports for a backend whether no change concerns it. nil: none is.
+// untouched returns a function that reports whether no change concerns a backend, or nil if all may be concerned.
 func untouched(changes []change, before *plan.Plan) func(string) bool {
 	touched := map[string]bool{}
 	for _, c := range changes {
@@ -111,7 +111,7 @@ func untouched(changes []change, before *plan.Plan) func(string) bool {
 	return func(backend string) bool { return !touched[backend] }
 }
 
-// carryOut has the target do what next says.
+// carryOut makes the target carry out next. The first plan begins the target.
 func (p *Planner) carryOut(ctx context.Context, f *plan.File, next *plan.Plan, d plan.Diff) error {
 	if p.target == nil {
 		target, err := p.cfg.Begin(f, next)

@@ -8,41 +8,41 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// loading is a file on its way: it is read, and then it waits for its new sources.
-type loading struct {
+// fileLoad is a reload in progress: the file is read, and then waits for its new sources.
+type fileLoad struct {
 	done []chan error
-	file *plan.File // nil: it is being read
-	arrival
+	file *plan.File // nil while it is read
+	sourceWait
 }
 
-// controlling is a part of the control plane on its way.
-type controlling struct {
+// controlUpdate is a new part of the control plane, which waits for its new sources.
+type controlUpdate struct {
 	control *plan.Control
 	done    chan error
-	arrival
+	sourceWait
 }
 
-// arrival is something on its way that waits for the first answers of its new sources.
-type arrival struct {
-	sources map[plan.Source]bool // all of them; nil: they are not known yet
+// sourceWait is the wait of a new part for the first answers of its new sources.
+type sourceWait struct {
+	sources map[plan.Source]bool // old and new; nil while the file is read
 	missing map[plan.Source]bool
-	early   map[plan.Source]report // of the new ones
-	expired <-chan time.Time       // it waits no longer
+	early   map[plan.Source]report // of new sources
+	expired <-chan time.Time       // ends the wait
 }
 
-// complete reports whether a waits for nothing any more.
-func (a *arrival) complete() bool { return a.sources != nil && len(a.missing) == 0 }
+// complete reports whether the wait is over.
+func (a *sourceWait) complete() bool { return a.sources != nil && len(a.missing) == 0 }
 
-// answers takes what the sources of parts in force have not reported. first: nothing is in force yet.
-func (a *arrival) answer(s plan.Source, r report, first bool) {
+// answer records the report of a new source. first reports whether nothing is in force yet.
+func (a *sourceWait) answer(s plan.Source, r report, first bool) {
 	if r.servers != nil || first {
 		delete(a.missing, s)
-	} // else what is in force has servers; this one waits for an answer as long as it may
+	} // else the plan in force still has servers, and the wait for an answer continues
 	a.early[s] = r
 }
 
-// come puts what was answered early into parts.
-func (a *arrival) come(parts *plan.Parts) {
+// addEarly adds the servers that the new sources have answered to parts.
+func (a *sourceWait) addEarly(parts *plan.Parts) {
 	for s, r := range a.early {
 		if r.servers != nil {
 			parts.Discovered[s] = r.servers
@@ -55,14 +55,14 @@ type loadResult struct {
 	err  error
 }
 
-// load begins to read the file if that was asked for, unless one is on its way.
+// load starts a requested reload, unless one is in progress.
 func (p *Planner) load(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.loading != nil || len(p.reloads) == 0 {
 		return
 	}
-	p.loading = &loading{done: p.reloads}
+	p.loading = &fileLoad{done: p.reloads}
 	p.reloads = nil
 	go func() {
 		f, err := p.cfg.Load(ctx)
@@ -70,19 +70,19 @@ func (p *Planner) load(ctx context.Context) {
 	}()
 }
 
-// wait has the file that was read wait for its new sources.
-func (p *Planner) wait(r loadResult) {
+// fileRead takes the result of reading the file, and starts the wait for its new sources.
+func (p *Planner) fileRead(r loadResult) {
 	l := p.loading
 	if r.err != nil {
-		p.reloaded(r.err)
+		p.finishReload(r.err)
 		return
 	}
 	l.file = r.file
-	p.arrives(&l.arrival, plan.Parts{File: r.file, Control: p.good.Control}, p.cfg.FirstAnswer)
+	p.awaitSources(&l.sourceWait, plan.Parts{File: r.file, Control: p.good.Control}, p.cfg.FirstAnswer)
 }
 
-// control takes the next part of the control plane, unless one is on its way.
-func (p *Planner) control() {
+// nextControl takes the next part of the control plane, unless one is in progress.
+func (p *Planner) nextControl() {
 	for p.coming == nil && p.good.File != nil {
 		p.mu.Lock()
 		if len(p.controls) == 0 {
@@ -93,17 +93,17 @@ func (p *Planner) control() {
 		p.controls = p.controls[1:]
 		p.mu.Unlock()
 		p.coming = &c
-		p.arrives(&c.arrival, plan.Parts{File: p.good.File, Control: c.control}, p.cfg.FirstAnswer/5)
+		p.awaitSources(&c.sourceWait, plan.Parts{File: p.good.File, Control: c.control}, p.cfg.FirstAnswer/5)
 		if c.complete() {
-			p.poke()
+			p.signal()
 		}
 	}
 }
 
-// arrives has a wait for the sources of next that are new, for patience.
-func (p *Planner) arrives(a *arrival, next plan.Parts, patience time.Duration) {
+// awaitSources starts the wait of a for the new sources of next, which lasts at most patience.
+func (p *Planner) awaitSources(a *sourceWait, next plan.Parts, patience time.Duration) {
 	a.sources, a.missing, a.early = next.Sources(), map[plan.Source]bool{}, map[plan.Source]report{}
-	known := p.known()
+	known := p.knownSources()
 	for s := range a.sources {
 		if !known[s] && p.cfg.Discover != nil {
 			a.missing[s] = true
@@ -111,20 +111,20 @@ func (p *Planner) arrives(a *arrival, next plan.Parts, patience time.Duration) {
 	}
 	if len(a.missing) > 0 {
 		a.expired = time.After(patience)
-		p.discover()
+		p.updateDiscovery()
 	}
 }
 
-// known is the sources of what is in force.
-func (p *Planner) known() map[plan.Source]bool {
+// knownSources returns the sources of the parts in force.
+func (p *Planner) knownSources() map[plan.Source]bool {
 	if p.good.File == nil {
 		return nil
 	}
 	return p.good.Sources()
 }
 
-// discover has exactly the sources of what is in force, and of what is on its way, run.
-func (p *Planner) discover() {
+// updateDiscovery runs exactly the sources of the parts in force and of those in progress.
+func (p *Planner) updateDiscovery() {
 	if p.cfg.Discover == nil {
 		return
 	}
@@ -141,7 +141,8 @@ func (p *Planner) discover() {
 	p.cfg.Discover(all...)
 }
 
-// configs returns what says which sources a file with a part of the control plane has. Their settings are the file's.
+// configs returns configurations with all sources of a file and a part of the control plane. The settings of discovery
+// are those of the file.
 func configs(f *plan.File, c *plan.Control) []*config.Config {
 	if len(c.Sources()) == 0 {
 		return []*config.Config{f.Config}

@@ -11,23 +11,23 @@ import (
 	"go.uber.org/zap"
 )
 
-// change is what one source has to change.
+// change is a change of one part.
 type change struct {
 	edit     func(*plan.Parts) error
 	backends []string    // the only ones that it concerns; nil: any
-	file     bool        // it is a file, for which items of the control plane make room
-	control  bool        // it is a part of the control plane
-	done     func(error) // told whether it is in force
+	file     bool        // of the file, for which items of the control plane may be left out
+	control  bool        // of the part of the control plane
+	done     func(error) // called with the result
 }
 
-// changes takes what the sources have said.
-func (p *Planner) changes() []change {
+// takeChanges takes the reports and overrides since the last call, and returns all changes that are complete.
+func (p *Planner) takeChanges() []change {
 	p.mu.Lock()
 	reports, overrides := p.reports, p.overrides
 	p.reports, p.overrides = map[plan.Source]report{}, nil
 	p.mu.Unlock()
 	var all []change
-	p.answers(reports)
+	p.takeEarly(reports)
 	if l := p.loading; l != nil && l.complete() {
 		all = append(all, p.fileChange(l))
 	}
@@ -56,9 +56,10 @@ func (p *Planner) changes() []change {
 	return all
 }
 
-// answers takes those reports out that belong to what is on its way, and those of sources that are not known any more.
-func (p *Planner) answers(reports map[plan.Source]report) {
-	known, first := p.known(), p.good.File == nil
+// takeEarly takes the reports of new sources out for the parts in progress that wait for them, and drops those of
+// sources that no longer exist.
+func (p *Planner) takeEarly(reports map[plan.Source]report) {
+	known, first := p.knownSources(), p.good.File == nil
 	for s, r := range reports {
 		if known[s] {
 			continue
@@ -73,20 +74,20 @@ func (p *Planner) answers(reports map[plan.Source]report) {
 	}
 }
 
-func (p *Planner) fileChange(l *loading) change {
+func (p *Planner) fileChange(l *fileLoad) change {
 	return change{
 		edit: func(parts *plan.Parts) error {
 			parts.File = l.file
-			l.come(parts)
+			l.addEarly(parts)
 			return nil
 		},
 		file: true,
-		done: p.reloaded,
+		done: p.finishReload,
 	}
 }
 
 // controlChange puts a part of the control plane in force.
-func (p *Planner) controlChange(c *controlling) change {
+func (p *Planner) controlChange(c *controlUpdate) change {
 	next := c.control.Keep(p.good.Control, func(s plan.Source) bool {
 		_, known := p.good.Discovered[s]
 		return known || c.early[s].servers != nil
@@ -95,18 +96,18 @@ func (p *Planner) controlChange(c *controlling) change {
 	one := change{
 		edit: func(parts *plan.Parts) error {
 			parts.Control = next
-			c.come(parts)
+			c.addEarly(parts)
 			return nil
 		},
 		control: true,
 		done: func(err error) {
 			p.coming = nil
 			if err == nil {
-				p.accepted(&c.arrival)
+				p.finishUpdate(&c.sourceWait)
 				p.logPostponed(next)
 			}
 			if discovers {
-				p.discover()
+				p.updateDiscovery()
 			}
 			c.done <- err
 		},
@@ -117,7 +118,7 @@ func (p *Planner) controlChange(c *controlling) change {
 	return one
 }
 
-// logPostponed says which backends wait for the answers of their new names.
+// logPostponed logs which backends wait for the answers of their new names.
 func (p *Planner) logPostponed(c *plan.Control) {
 	for _, name := range c.Postponed() {
 		p.cfg.Log.Warn("no answer from DNS; the backend keeps its servers until there is one", zap.String("backend", name))
@@ -132,7 +133,7 @@ func (p *Planner) discoveredChange(s plan.Source, r report) change {
 			if parts.Control.Awaits(s) {
 				parts.Control = parts.Control.Advance(s.Backend)
 			}
-			if parts.Sources()[s] { // else the file that is put in force with it has removed it
+			if parts.Sources()[s] { // else a file in the same plan has removed it
 				parts.Discovered[s] = r.servers
 			}
 			return nil
@@ -145,7 +146,7 @@ func (p *Planner) discoveredChange(s plan.Source, r report) change {
 			p.noteFound(s, err == nil, cmp.Or(err, r.err))
 			if awaited && err == nil {
 				p.notes.keep(p.good.Sources())
-				p.discover()
+				p.updateDiscovery()
 			}
 		},
 	}
@@ -155,7 +156,7 @@ func (p *Planner) discoveredChange(s plan.Source, r report) change {
 	return one
 }
 
-// noteFound notes the result of a source that is known.
+// noteFound records the result of a source, unless it no longer exists.
 func (p *Planner) noteFound(s plan.Source, came bool, err error) {
 	if !p.good.Sources()[s] {
 		delete(p.refused, s)
@@ -164,8 +165,8 @@ func (p *Planner) noteFound(s plan.Source, came bool, err error) {
 	p.notes.find(s, p.Plan().Revision, len(p.good.Discovered[s]), came, err)
 }
 
-// overrideChange is an override's change, or false if it names no server; then it was told so.
-func (p *Planner) overrideChange(o override) (change, bool) {
+// overrideChange returns the change of an override. If it names no server, it ends with an error, and ok is false.
+func (p *Planner) overrideChange(o override) (c change, ok bool) {
 	key, err := p.serverKey(o.backend, o.server)
 	if _, overridden := p.good.Overrides[key]; err == nil && !overridden && len(p.good.Overrides) >= maxOverrides {
 		err = fmt.Errorf("there are %d overrides already", maxOverrides)
@@ -178,7 +179,7 @@ func (p *Planner) overrideChange(o override) (change, bool) {
 		backends: []string{o.backend},
 		edit: func(parts *plan.Parts) error {
 			switch {
-			case !parts.Has(o.backend): // the file that is put in force with it has removed it
+			case !parts.Has(o.backend): // a file in the same plan has removed it
 				return fmt.Errorf("backend %q: %w", o.backend, ErrNoServer)
 			case o.IsZero():
 				delete(parts.Overrides, key)
@@ -196,7 +197,7 @@ func (p *Planner) overrideChange(o override) (change, bool) {
 	}, true
 }
 
-// serverKey finds a server of the plan in force, or one that is overridden, by its name or address.
+// serverKey finds a server of the plan in force by its name or address, or one with an override by its address.
 func (p *Planner) serverKey(backend, server string) (plan.ServerKey, error) {
 	in := p.Plan()
 	if in == nil {
@@ -217,24 +218,24 @@ func (p *Planner) serverKey(backend, server string) (plan.ServerKey, error) {
 	return plan.ServerKey{}, fmt.Errorf("server %q of backend %q: %w", server, backend, ErrNoServer)
 }
 
-// reloaded tells the result of a reload.
-func (p *Planner) reloaded(err error) {
+// finishReload ends the reload in progress, and sends its result to all who wait for it.
+func (p *Planner) finishReload(err error) {
 	l := p.loading
 	p.loading = nil
 	if p.Plan() != nil {
 		p.notes.reload(p.Plan().Revision, err)
 	}
 	if err == nil {
-		p.accepted(&l.arrival)
+		p.finishUpdate(&l.sourceWait)
 	}
-	p.discover()
+	p.updateDiscovery()
 	for _, done := range l.done {
 		done <- err
 	}
 }
 
-// accepted forgets what belongs to the parts before, and notes what the new sources have answered.
-func (p *Planner) accepted(a *arrival) {
+// finishUpdate drops the state of sources that no longer exist, and records the first answers of the new ones.
+func (p *Planner) finishUpdate(a *sourceWait) {
 	known := p.good.Sources()
 	maps.DeleteFunc(p.refused, func(s plan.Source, _ []plan.Server) bool { return !known[s] })
 	p.notes.keep(known)

@@ -1,14 +1,14 @@
-// Package planner puts plans in force: it gathers what the sources say, merges it, and has a target carry it out.
+// Package planner puts plans in force: it gathers the parts of all sources, merges them, and directs a target.
 //
-// One [Planner] merges the parts of all sources into a [plan.Plan], compares it with the plan in force, and has its
-// [plan.Target] carry out the difference in three steps. Prepare may fail, and then nothing has changed. Commit cannot
-// fail. What is gone is retired: it ends by itself.
+// One [Planner] merges the parts of all sources into a [plan.Plan], compares it with the plan in force, and its
+// [plan.Target] carries out the difference in three steps. Prepare may fail, and then nothing has changed. Commit
+// cannot fail. What was removed is retired: it ends by itself.
 //
 // # How to use it
 //
 // [Planner.Start] reads the file, begins the target, and returns when the first plan is in force. Then
 // [Planner.Reload] reads the file again, [Planner.Discovered] reports what a source has found, [Planner.Override]
-// changes a server, and [Planner.Control] replaces what a control plane says.
+// changes a server, and [Planner.Control] replaces the part of a control plane.
 //
 // # What it guarantees
 //
@@ -22,11 +22,11 @@
 //
 // # Files
 //
-//	planner.go  Planner: what sources and operators call
+//	planner.go  Planner, and what sources and operators call
 //	run.go      its goroutine
-//	arrival.go  a file or a control plane's part on its way, which waits for its new sources
-//	changes.go  what each source changes, and who receives the result
+//	arrival.go  files and parts of a control plane that wait for their new sources
+//	changes.go  the change of each part, and who receives the result
 //	apply.go    puts changes in force: together, or one by one
 //	fixed.go    the settings that a reload cannot change
-//	status.go   what it knows about its sources
+//	status.go   the status of the sources
 package planner

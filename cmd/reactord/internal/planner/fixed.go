@@ -6,9 +6,9 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// fixed is a problem for each setting that differs and that a reload cannot change. A reload that would change one is
-// refused: a process that runs half of its file would surprise at its next start.
-func fixed(old, next *config.Config) (problems []config.Problem) {
+// checkFixed returns a problem for each changed setting that a reload cannot change. Such a reload is refused: a
+// process that runs half of its file would surprise at its next start.
+func checkFixed(old, next *config.Config) (problems []config.Problem) {
 	for _, s := range []struct {
 		path      string
 		old, next any
@@ -27,14 +27,14 @@ func fixed(old, next *config.Config) (problems []config.Problem) {
 		if s.old != s.next {
 			problems = append(problems, config.Problem{Path: s.path, Text: fmt.Sprintf(
 				"%s changes from %v to %v: a reload cannot do that; restart or upgrade the process", s.path,
-				shown(s.old), shown(s.next))})
+				orNothing(s.old), orNothing(s.next))})
 		}
 	}
 	return problems
 }
 
-// shown is a value for people: nothing is "nothing".
-func shown(v any) string {
+// orNothing returns the text of a value, or "nothing" if that is empty.
+func orNothing(v any) string {
 	if text := fmt.Sprint(v); text != "" {
 		return text
 	}

@@ -271,7 +271,7 @@ func (w *world) acceptable(p plan.Parts, room bool) error {
 }
 
 func (w *world) fits(p *plan.Parts) error {
-	if problems := fixed(w.good.File.Config, p.File.Config); len(problems) > 0 {
+	if problems := checkFixed(w.good.File.Config, p.File.Config); len(problems) > 0 {
 		return p.File.Explain(problems)
 	}
 	next, err := plan.Merge(*p)

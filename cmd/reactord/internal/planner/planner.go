@@ -14,22 +14,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// Planner merges what the sources say into plans, and has its target carry them out. Its methods may be called from
-// any goroutine.
+// Planner merges the parts of all sources into plans, which its target carries out. Its methods may be called from any
+// goroutine.
 //
 // A change waits for others for [Config.Gather], counted from the first of them, so that a burst is one plan, and a
-// steady stream of changes delays none. If the plan of all of them is refused, they are tried one by one: what is
-// refused is reported to its source, and the last good part of that source stays.
+// steady stream of changes delays none. If the plan of all of them is refused, they are tried one by one: a refusal is
+// reported to its source, and the last good part of that source stays.
 type Planner struct {
-	cfg   Config
-	plan  atomic.Pointer[plan.Plan]
-	whole atomic.Pointer[plan.File]
+	cfg     Config
+	plan    atomic.Pointer[plan.Plan]
+	inForce atomic.Pointer[plan.File]
 
-	// What the sources have said since the planner has looked.
+	// Input since the planner's goroutine last looked.
 	mu        sync.Mutex
 	reloads   []chan error
 	overrides []override
-	controls  []controlling
+	controls  []controlUpdate
 	reports   map[plan.Source]report
 	closed    bool
 	wake      chan struct{} // has room for one
@@ -38,36 +38,36 @@ type Planner struct {
 	end   context.CancelFunc
 	ended chan struct{}
 
-	// Only the planner's goroutine has these.
+	// Only the planner's goroutine uses these.
 	target  plan.Target
 	good    plan.Parts                    // the plan in force is their merge
-	refused map[plan.Source][]plan.Server // what was refused and may become good with another change
-	loading *loading                      // nil: no file is on its way
-	coming  *controlling                  // nil: no part of the control plane is on its way
+	refused map[plan.Source][]plan.Server // tried again with each other change
+	loading *fileLoad                     // nil without a reload in progress
+	coming  *controlUpdate                // nil without an update in progress
 	loaded  chan loadResult
 }
 
-// Config is what a [Planner] works with.
+// Config configures a [Planner].
 type Config struct {
-	// Load reads the file, and looks up its names. It is called on a goroutine of its own, one call at a time.
+	// Load reads the file, and looks up its names. Each call has a new goroutine; calls do not overlap.
 	Load func(ctx context.Context) (*plan.File, error)
-	// Begin makes the target, which carries out the first plan when it returns.
+	// Begin makes the target, which has carried out the first plan when Begin returns.
 	Begin func(f *plan.File, first *plan.Plan) (plan.Target, error)
-	// Discover starts the sources of these configurations that do not run, and stops those that neither has. They
-	// report to [Planner.Discovered]. The last configuration counts for settings. It does not block. nil: there is no
+	// Discover starts the sources of these configurations that do not run, and stops those that none of them has. They
+	// report to [Planner.Discovered]. The last configuration counts for settings. It does not block. It is nil without
 	// discovery.
 	Discover func(configs ...*config.Config)
 	// Committed is called after each plan that was put in force, on the planner's goroutine. It does not block. May
 	// be nil.
 	Committed func(f *plan.File, d plan.Diff)
-	// Overrides are there from the first plan on: those of the process before this one. Those of servers that do not
-	// exist have no effect.
+	// Overrides are those of the process before this one, in effect from the first plan on. Those of servers that do
+	// not exist have no effect.
 	Overrides map[plan.ServerKey]plan.Override
-	// Control is the part of the control plane from the first plan on: of the process before this one, or the last one
-	// that was good. nil: there is none.
+	// Control is the part of the control plane from the first plan on: of the process before this one, or the last good
+	// one. May be nil.
 	Control *plan.Control
-	// LeftOut is called, on the planner's goroutine, with what is wrong with items of the control plane that a file
-	// has no room for: they are not in the plan that has come into force with it. It does not block. May be nil.
+	// LeftOut is called, on the planner's goroutine, with the errors of items of the control plane that conflict with a
+	// file: the plan that took effect with the file omits them. It does not block. May be nil.
 	LeftOut func([]*plan.ControlError)
 	Log     *zap.Logger
 
@@ -93,14 +93,14 @@ type override struct {
 
 // report is what a source has found.
 type report struct {
-	servers []plan.Server // nil: those of the last report
+	servers []plan.Server // nil: as in the last report
 	err     error
 }
 
-// ErrNoServer is the error of an override of a backend or a server that does not exist.
+// ErrNoServer reports an override of a backend or a server that does not exist.
 var ErrNoServer = errors.New("no such server")
 
-// New is a planner without a plan. [Planner.Start] starts it.
+// New returns a planner without a plan. [Planner.Start] starts it.
 func New(cfg Config) *Planner {
 	cfg.Gather = cmp.Or(cfg.Gather, defaultGather)
 	cfg.FirstAnswer = cmp.Or(cfg.FirstAnswer, defaultFirstAnswer)
@@ -127,13 +127,13 @@ func (p *Planner) Start(ctx context.Context) error {
 	return err
 }
 
-// Plan is the plan in force.
+// Plan returns the plan in force.
 func (p *Planner) Plan() *plan.Plan { return p.plan.Load() }
 
-// InForce is the file with what the control plane adds to it, as a file; nil: there is no plan yet.
-func (p *Planner) InForce() *plan.File { return p.whole.Load() }
+// InForce returns the file in force with the additions of the control plane, or nil before the first plan.
+func (p *Planner) InForce() *plan.File { return p.inForce.Load() }
 
-// Status is a reading of what the planner knows.
+// Status returns the status of the plan's sources.
 func (p *Planner) Status() Status {
 	var revision uint64
 	if in := p.Plan(); in != nil {
@@ -142,63 +142,64 @@ func (p *Planner) Status() Status {
 	return p.notes.status(revision)
 }
 
-// Reload reads the file anew, and returns when it is in force, or why it is not. When ctx is done it returns earlier;
-// the reload continues.
+// Reload reads the file again, and returns when it is in force, or with the reason why it is not. When ctx is done it
+// returns earlier, and the reload continues.
 func (p *Planner) Reload(ctx context.Context) error {
 	done := make(chan error, 1)
-	if !p.tell(func() { p.reloads = append(p.reloads, done) }) {
+	if !p.enqueue(func() { p.reloads = append(p.reloads, done) }) {
 		return net.ErrClosed
 	}
 	return p.await(ctx, done)
 }
 
-// Override replaces the override of a server, which is named by its name or address. It returns when it is in force,
-// or why it is not. The zero Override removes it.
+// Override replaces the override of the server with this name or address. It returns when that is in force, or with the
+// reason why it is not. The zero Override removes it.
 func (p *Planner) Override(backend, server string, o plan.Override) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
-	if !p.tell(func() { p.overrides = append(p.overrides, override{backend, server, o, done}) }) {
+	if !p.enqueue(func() { p.overrides = append(p.overrides, override{backend, server, o, done}) }) {
 		return net.ErrClosed
 	}
 	return p.await(context.Background(), done)
 }
 
-// Control replaces the part of the control plane. It returns when that is in force, or why it is not: then the part
-// before stays. What concerns one listener or backend is a [plan.ControlError], joined with others, so that the caller
-// can leave that item out and try again: see [plan.ControlErrors] and [plan.Control.Without]. nil removes the part. The
-// first answers of new sources are awaited for a moment, as those of a file are. A backend that would have no servers
-// without them stays as it is until one has answered. When ctx is done it returns earlier; the change continues.
+// Control replaces the part of the control plane, or removes it if c is nil. It returns when that is in force, or with
+// the reason why it is not: then the part before stays. An error of one listener or backend is a [plan.ControlError],
+// joined with others, so that the caller can leave that item out and try again: see [plan.ControlErrors] and
+// [plan.Control.Without]. The first answers of new sources are awaited for a moment, as those of a file are. A backend
+// that would have no servers without them stays as it is until one has answered. When ctx is done it returns earlier,
+// and the change continues.
 func (p *Planner) Control(ctx context.Context, c *plan.Control) error {
 	done := make(chan error, 1)
-	if !p.tell(func() { p.controls = append(p.controls, controlling{control: c, done: done}) }) {
+	if !p.enqueue(func() { p.controls = append(p.controls, controlUpdate{control: c, done: done}) }) {
 		return net.ErrClosed
 	}
 	return p.await(ctx, done)
 }
 
-// Discovered is called by a source that has looked for servers. It does not block. nil servers are those that it has
-// reported before; an empty slice that is not nil is none. err is what went wrong: then servers are those that are
-// still known. servers belongs to the planner.
+// Discovered reports the result of a source's lookup. It does not block. nil servers stand for those of its last
+// report; an empty slice that is not nil is none. If err is not nil, servers are those that are still known. The
+// planner owns servers.
 func (p *Planner) Discovered(source plan.Source, servers []plan.Server, err error) {
-	p.tell(func() {
-		if servers == nil { // what it has found before and was not looked at yet
+	p.enqueue(func() {
+		if servers == nil { // keep an earlier report that was not taken yet
 			servers = p.reports[source].servers
 		}
 		p.reports[source] = report{servers, err}
 	})
 }
 
-// tell makes a change of what the sources have said, unless the planner is closed.
-func (p *Planner) tell(change func()) bool {
+// enqueue calls change, which adds input for the planner's goroutine, unless the planner is closed.
+func (p *Planner) enqueue(change func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return false
 	}
 	change()
-	p.poke()
+	p.signal()
 	return true
 }
 
@@ -218,7 +219,7 @@ func (p *Planner) await(ctx context.Context, done <-chan error) error {
 	}
 }
 
-// Close ends the planner. The plan in force stays. It waits for a change that has begun.
+// Close stops the planner, and waits for a change that has begun. The plan in force stays.
 func (p *Planner) Close() {
 	p.mu.Lock()
 	p.closed = true

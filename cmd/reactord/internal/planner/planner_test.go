@@ -314,7 +314,7 @@ func TestCloseDiscards(t *testing.T) {
 	go func() { reloaded <- p.Reload(context.Background()) }()
 	<-target.preparing
 	go func() { p.Close(); close(closed) }()
-	for deadline := time.Now().Add(10 * time.Second); p.tell(func() {}); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); p.enqueue(func() {}); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it is not closing")
 		}

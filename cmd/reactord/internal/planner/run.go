@@ -22,29 +22,29 @@ func (p *Planner) run(ctx context.Context) {
 			return
 		case <-p.wake:
 			p.load(ctx)
-			p.control()
+			p.nextControl()
 			if gathered == nil {
 				gathered = time.After(p.cfg.Gather)
 			}
 		case <-gathered:
 			gathered = nil
-			p.apply(ctx, p.changes())
+			p.apply(ctx, p.takeChanges())
 		case r := <-p.loaded:
-			p.wait(r)
-			p.apply(ctx, p.changes())
+			p.fileRead(r)
+			p.apply(ctx, p.takeChanges())
 		case <-late:
 			p.loading.missing = nil
-			p.apply(ctx, p.changes())
+			p.apply(ctx, p.takeChanges())
 		case <-lateControl:
 			p.coming.missing = nil
-			p.apply(ctx, p.changes())
+			p.apply(ctx, p.takeChanges())
 		}
 		p.load(ctx)
-		p.control()
+		p.nextControl()
 	}
 }
 
-// finish ends what is on its way.
+// finish waits for a file that is being read, and stops discovery.
 func (p *Planner) finish() {
 	if p.loading != nil && p.loading.file == nil {
 		<-p.loaded
@@ -54,8 +54,8 @@ func (p *Planner) finish() {
 	}
 }
 
-// poke has the planner look again.
-func (p *Planner) poke() {
+// signal wakes the planner's goroutine to look for input.
+func (p *Planner) signal() {
 	select {
 	case p.wake <- struct{}{}:
 	default:

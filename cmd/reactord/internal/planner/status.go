@@ -12,27 +12,27 @@ import (
 	"go.uber.org/zap"
 )
 
-// Status is what the planner knows about its sources.
+// Status is the status of the plan and its sources.
 type Status struct {
 	Revision uint64 // of the plan in force
 	File     SourceStatus
-	// Discovered is the sources of the plan in force, in the order of their backends, kinds and names.
+	// Discovered has the sources of the plan in force, in the order of their backends, kinds and names.
 	Discovered []SourceStatus
 	Overrides  map[plan.ServerKey]plan.Override
 	Reloads    stats.Reloads
 }
 
-// SourceStatus is what is known about one source. Times are zero if there was none.
+// SourceStatus is the status of one source. A time is zero before the event.
 type SourceStatus struct {
-	Source      plan.Source // zero: the file
-	Revision    uint64      // of the plan that its last good part came into force with; 0: none is in force
-	LastSuccess time.Time   // when its last good part came into force
+	Source      plan.Source // zero for the file
+	Revision    uint64      // of the first plan with its last good part; 0 if none is in force
+	LastSuccess time.Time   // when its last good part took effect
 	LastError   time.Time
-	Err         error // of its last attempt; nil: it succeeded
-	Servers     int   // of its last good part; of the file 0
+	Err         error // of its last attempt; nil if it succeeded
+	Servers     int   // of its last good part; 0 for the file
 }
 
-// notes is the status as the planner writes it down. Any goroutine may read it.
+// notes records the status. Any goroutine may read it.
 type notes struct {
 	log *zap.Logger
 
@@ -58,7 +58,7 @@ func (n *notes) status(revision uint64) Status {
 	return s
 }
 
-// reload notes the result of reading the file: of the start, or of a reload.
+// reload records the result of reading the file, at the start or for a reload.
 func (n *notes) reload(revision uint64, err error) {
 	n.mu.Lock()
 	start := n.file.LastSuccess.IsZero()
@@ -76,7 +76,7 @@ func (n *notes) reload(revision uint64, err error) {
 	}
 	n.mu.Unlock()
 	switch {
-	case start: // who starts the planner says so
+	case start: // the caller of Start logs it
 	case err == nil:
 		n.log.Info("reloaded", zap.Uint64("revision", revision))
 	default:
@@ -84,8 +84,8 @@ func (n *notes) reload(revision uint64, err error) {
 	}
 }
 
-// find notes the result of a source: whether servers of it came into force, and what went wrong, which may be a part
-// only.
+// find records the result of a source: whether servers of it took effect, and an error, which may concern only some of
+// them.
 func (n *notes) find(s plan.Source, revision uint64, servers int, came bool, err error) {
 	n.mu.Lock()
 	d := n.discovered[s]
@@ -104,7 +104,7 @@ func (n *notes) find(s plan.Source, revision uint64, servers int, came bool, err
 	}
 }
 
-// keep forgets the sources that are not known any more.
+// keep removes the sources that no longer exist.
 func (n *notes) keep(known map[plan.Source]bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
