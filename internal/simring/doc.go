@@ -28,7 +28,7 @@
 //
 // The kernel asserts by itself: no descriptor is closed under an entry, closed twice, or left open; no buffer is
 // provided twice; the memory of a zero-copy send does not change before its notification; no ring is closed with
-// entries in flight; no thread waits for ever. The program asserts the rest.
+// entries in flight; no thread waits forever. The program asserts the rest.
 //
 // # What there is
 //

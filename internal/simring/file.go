@@ -29,7 +29,7 @@ type node struct {
 
 func (n *node) attach(f *file) { n.file = f }
 
-// poke has the entries that wait on the object attempted again.
+// poke wakes the entries that wait on the object: they are attempted again.
 func (n *node) poke() { n.file.poke() }
 
 // file is an open file. Descriptors refer to it, and messages that carry it.
@@ -59,7 +59,7 @@ func (k *Kernel) open(f *file) unix.Errno {
 	return k.install(f)
 }
 
-// room says why there is no free descriptor; 0: there is one.
+// room returns why there is no free descriptor; 0 if there is one.
 func (k *Kernel) room() unix.Errno {
 	switch {
 	case k.abroad != 0:
@@ -153,7 +153,7 @@ func (k *Kernel) unref(files ...*file) {
 	}
 }
 
-// poke has the entries that wait on the file attempted again.
+// poke wakes the entries that wait on the file: they are attempted again.
 func (f *file) poke() {
 	if f == nil {
 		return

@@ -35,7 +35,7 @@ func (k *Kernel) WriteFile(name string, data []byte) (err error) {
 	return err
 }
 
-// MkdirAll makes a directory and those that it is in.
+// MkdirAll makes a directory and its parents.
 func (k *Kernel) MkdirAll(name string) error {
 	if name = absolute(name); name == "/" {
 		return nil
@@ -51,7 +51,7 @@ func (k *Kernel) MkdirAll(name string) error {
 	return failure(errno)
 }
 
-// ReadFile is the bytes of a file.
+// ReadFile returns the bytes of a file.
 func (k *Kernel) ReadFile(name string) ([]byte, error) {
 	n := k.disk.lookup(absolute(name))
 	switch {
@@ -63,7 +63,7 @@ func (k *Kernel) ReadFile(name string) ([]byte, error) {
 	return slices.Clone(n.data), nil
 }
 
-// ReadDir is the names in a directory, sorted.
+// ReadDir returns the names in a directory, sorted.
 func (k *Kernel) ReadDir(name string) (names []string, err error) {
 	n := k.disk.lookup(absolute(name))
 	switch {

@@ -43,7 +43,7 @@ func newDisk(k *Kernel) *disk {
 	return d
 }
 
-// DiskUsed is how many bytes are on the disk.
+// DiskUsed returns how many bytes are on the disk.
 func (k *Kernel) DiskUsed() int64 { return k.disk.used }
 
 func (d *disk) newInode(mode uint32) *inode {
@@ -83,7 +83,7 @@ func (d *disk) find(name string) int {
 	return slices.IndexFunc(d.entries, func(e dirent) bool { return e.name == name })
 }
 
-// lookup is the inode with a name; nil: there is none.
+// lookup returns the inode with a name, or nil.
 func (d *disk) lookup(name string) *inode {
 	if i := d.find(name); i >= 0 {
 		return d.entries[i].node
@@ -91,7 +91,7 @@ func (d *disk) lookup(name string) *inode {
 	return nil
 }
 
-// list is what is in a directory.
+// list returns the entries of a directory.
 func (d *disk) list(dir string) (entries []dirent) {
 	for _, e := range d.entries {
 		if path.Dir(e.name) == dir && e.name != "/" {
@@ -101,7 +101,7 @@ func (d *disk) list(dir string) (entries []dirent) {
 	return entries
 }
 
-// vacant says why a name cannot be given to a new inode.
+// vacant returns why a name cannot be given to a new inode; 0 if it can.
 func (d *disk) vacant(name string) unix.Errno {
 	switch dir := d.lookup(path.Dir(name)); {
 	case dir == nil:
@@ -127,13 +127,13 @@ func (d *disk) create(name string, mode uint32) (*inode, unix.Errno) {
 	return n, 0
 }
 
-// mkdir is mkdirat(2).
+// mkdir simulates mkdirat(2).
 func (d *disk) mkdir(name string, mode uint32) unix.Errno {
 	_, errno := d.create(name, unix.S_IFDIR|mode&0o7777)
 	return errno
 }
 
-// symlink is symlinkat(2).
+// symlink simulates symlinkat(2).
 func (d *disk) symlink(target, name string) unix.Errno {
 	n, errno := d.create(name, unix.S_IFLNK|0o777)
 	if errno == 0 && !n.write([]byte(target), 0) {
@@ -143,7 +143,7 @@ func (d *disk) symlink(target, name string) unix.Errno {
 	return errno
 }
 
-// link is linkat(2).
+// link simulates linkat(2).
 func (d *disk) link(old, name string, _ uint32) unix.Errno {
 	n := d.lookup(old)
 	switch errno := d.vacant(name); {
@@ -158,7 +158,7 @@ func (d *disk) link(old, name string, _ uint32) unix.Errno {
 	return 0
 }
 
-// unlink is unlinkat(2).
+// unlink simulates unlinkat(2).
 func (d *disk) unlink(name string, flags uint32) unix.Errno {
 	remove := flags&unix.AT_REMOVEDIR != 0
 	switch n := d.lookup(name); {
@@ -177,7 +177,7 @@ func (d *disk) unlink(name string, flags uint32) unix.Errno {
 	return 0
 }
 
-// rename is renameat2(2) without flags, of what is no directory.
+// rename simulates renameat2(2) without flags, except of directories.
 func (d *disk) rename(old, name string, flags uint32) unix.Errno {
 	n, replaced := d.lookup(old), d.lookup(name)
 	switch errno := d.vacant(name); {
@@ -201,7 +201,7 @@ func (d *disk) rename(old, name string, flags uint32) unix.Errno {
 	return 0
 }
 
-// stat is the result of statx(2).
+// stat returns the result of statx(2).
 func (n *inode) stat() unix.Statx_t {
 	when := unix.StatxTimestamp{Sec: n.changed / 1e9, Nsec: uint32(n.changed % 1e9)}
 	return unix.Statx_t{

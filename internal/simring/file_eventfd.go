@@ -13,7 +13,7 @@ type eventCounter struct {
 	count uint64
 }
 
-// eventfd is eventfd2(2).
+// eventfd simulates eventfd2(2).
 func (k *Kernel) eventfd(count uint32, flags int) (int, unix.Errno) {
 	if flags&^(unix.EFD_CLOEXEC|unix.EFD_NONBLOCK) != 0 {
 		return -1, unix.EINVAL

@@ -18,7 +18,7 @@ type pipeEnd struct {
 	closed bool
 }
 
-// pipe2 is pipe2(2).
+// pipe2 simulates pipe2(2).
 func (k *Kernel) pipe2(flags int) (fds [2]int, errno unix.Errno) {
 	if flags&^(unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_DIRECT) != 0 || flags&unix.O_DIRECT != 0 {
 		return fds, unix.EINVAL
@@ -55,7 +55,7 @@ func (e *pipeEnd) other() *pipeEnd {
 	return e.ends[1]
 }
 
-// capacity is how many bytes fit.
+// capacity returns how many bytes fit.
 func (e *pipeEnd) capacity() int { return e.k.Odds.Buffer }
 
 func (e *pipeEnd) free() int { return e.capacity() - len(e.data) }

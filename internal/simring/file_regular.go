@@ -31,7 +31,7 @@ const knownOpenFlags = unix.O_ACCMODE | unix.O_CREAT | unix.O_EXCL | unix.O_TRUN
 // o_LARGEFILE is what the kernel has for it on 64-bit machines, where package unix has 0.
 const o_LARGEFILE = 0o100000
 
-// open is openat(2) without a descriptor.
+// open simulates openat(2), but makes no descriptor.
 func (d *disk) open(name string, flags int, mode uint32) (*file, unix.Errno) {
 	creates, writes := flags&unix.O_CREAT != 0, flags&(unix.O_ACCMODE|unix.O_TRUNC) != unix.O_RDONLY
 	n, errno := d.lookup(name), unix.Errno(0)
@@ -66,7 +66,7 @@ func (r *regular) attach(f *file) {
 	r.inode.opened++
 }
 
-// lacks says why the file cannot be read or written: it was opened for the other alone.
+// lacks returns EBADF if the file was not opened for this access, to read or to write.
 func (f *file) lacks(access int) unix.Errno {
 	if mode := f.flags & unix.O_ACCMODE; mode != unix.O_RDWR && mode != access {
 		return unix.EBADF
@@ -127,7 +127,7 @@ func (r *regular) pwrite(pieces [][]byte, off int64) (n int) {
 	return n
 }
 
-// truncate is ftruncate(2).
+// truncate simulates ftruncate(2).
 func (r *regular) truncate(size int64) int {
 	switch errno := r.file.lacks(unix.O_WRONLY); {
 	case errno != 0, r.inode.is(unix.S_IFDIR), size < 0:
@@ -138,7 +138,7 @@ func (r *regular) truncate(size int64) int {
 	return 0
 }
 
-// allocate is fallocate(2), to reserve bytes, with the size kept or not.
+// allocate simulates fallocate(2) that reserves bytes, with the size kept or not.
 func (r *regular) allocate(mode uint32, off, size int64) int {
 	switch errno := r.file.lacks(unix.O_WRONLY); {
 	case errno != 0:
@@ -157,7 +157,7 @@ func (r *regular) allocate(mode uint32, off, size int64) int {
 	return 0
 }
 
-// sync is fsync(2).
+// sync simulates fsync(2).
 func (r *regular) sync() int {
 	if k := r.k; k.chance(k.Odds.IOError) {
 		return -int(unix.EIO)
@@ -165,7 +165,7 @@ func (r *regular) sync() int {
 	return 0
 }
 
-// getdents is getdents64(2): the entries of a directory from the file's position on, as many as fit.
+// getdents simulates getdents64(2): it reads the entries of a directory from the file's position on, as many as fit.
 func (r *regular) getdents(buf []byte) int {
 	n, d := r.inode, r.inode.disk
 	switch {

@@ -63,7 +63,7 @@ func newKernel(w *world) *Kernel {
 // SetName gives the machine a name, which traces and errors say.
 func (k *Kernel) SetName(name string) { k.name = name }
 
-// onMachine says which machine something is on, if there are several.
+// onMachine names the machine that something is on, if there are several.
 func (k *Kernel) onMachine() string {
 	if len(k.machines) < 2 {
 		return ""

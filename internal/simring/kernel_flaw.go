@@ -29,10 +29,10 @@ const (
 	LosePassedDescriptors Flaw = "lose passed descriptors" // SCM_RIGHTS are dropped without MSG_CTRUNC
 )
 
-// Flaws are those that every program with connections must find.
+// Flaws are the flaws that every program with connections must find.
 var Flaws = []Flaw{LoseBytes, CompleteTwice, LoseWakeups, ReuseBuffers, UnderreportSend}
 
-// FurtherFlaws are those that some programs can find: those that use what the flaw is in.
+// FurtherFlaws are the flaws that only programs can find that use the flawed part.
 var FurtherFlaws = []Flaw{
 	LoseNotifications, LoseCancels, LoseWrites, WrongSender, Oversleep, LoseReadiness, LoseAccepts, LoseSplicedBytes,
 	TeeConsumes, SkipDirents, LoseEventCounts, LoseExits, LosePassedDescriptors,

@@ -78,7 +78,7 @@ func drawOdds(rng *rand.Rand) Odds {
 	}
 }
 
-// String is the odds without the faults that cannot happen.
+// String lists the odds, without the faults that cannot happen.
 func (o Odds) String() string {
 	b := new(strings.Builder)
 	v := reflect.ValueOf(o)
@@ -94,7 +94,7 @@ func (o Odds) String() string {
 	return strings.TrimSuffix(b.String(), ", ")
 }
 
-// Faults are the names of all faults, which are those of their fields.
+// Faults returns the names of all faults, which are the names of their fields.
 func (o Odds) Faults() (names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Odds]()) {
 		if f.Type.Kind() == reflect.Float64 {
@@ -104,7 +104,7 @@ func (o Odds) Faults() (names []string) {
 	return names
 }
 
-// Possible are the faults that can happen; not nil.
+// Possible returns the faults that can happen; not nil.
 func (o Odds) Possible() []string {
 	faults := []string{}
 	for _, name := range o.Faults() {
@@ -115,7 +115,7 @@ func (o Odds) Possible() []string {
 	return faults
 }
 
-// Only is o with the faults that are named, and no others.
+// Only returns o with the faults that are named, and no others.
 func (o Odds) Only(faults ...string) Odds {
 	v := reflect.ValueOf(&o).Elem()
 	for _, name := range o.Faults() {

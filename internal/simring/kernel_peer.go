@@ -22,7 +22,7 @@ func (t *Thread) Listen(addr netip.AddrPort) int {
 	return fd
 }
 
-// family is the family of sockets with such an address.
+// family returns the family of sockets with such an address.
 func family(a address) int {
 	switch {
 	case a.name != "":
@@ -91,12 +91,12 @@ func (t *Thread) Await(fd int, write bool) {
 	t.Until(func() bool { return f.events()&events != 0 })
 }
 
-// Recv is recv(2) with MSG_DONTWAIT.
+// Recv simulates recv(2) with MSG_DONTWAIT.
 func (t *Thread) Recv(fd int, p []byte) (int, error) {
 	return result(t.k.file(fd).readFrom([][]byte{p}))
 }
 
-// Send is send(2) with MSG_DONTWAIT.
+// Send simulates send(2) with MSG_DONTWAIT.
 func (t *Thread) Send(fd int, p []byte) (int, error) {
 	return result(t.k.file(fd).writeTo([][]byte{p}))
 }
@@ -113,7 +113,7 @@ func (k *Kernel) Ready(fd int, events uint32) bool {
 	return f == nil || f.events()&(events|unix.POLLERR|unix.POLLHUP) != 0
 }
 
-// DescribeFd is what is open as a descriptor, for errors.
+// DescribeFd describes the open file of a descriptor, for errors.
 func (k *Kernel) DescribeFd(fd int) string {
 	if f := k.file(fd); f != nil {
 		return f.String()

@@ -21,7 +21,7 @@ type Thread struct {
 	ready    func() bool   // it waits for this; nil: for its turn
 	deadline int64         // when it stops waiting; never: not at all
 	doing    string        // what it waits in, for errors
-	explain  func() string // says more than doing; nil: nothing does
+	explain  func() string // says more than doing, or nil
 	stopped  bool
 	ended    bool
 }
@@ -79,7 +79,7 @@ func recoverExited() {
 	}
 }
 
-// wait lets other threads run until ready reports true (nil: immediately) or the deadline is reached.
+// wait lets other threads run until ready reports true (immediately if it is nil) or the deadline is reached.
 func (t *Thread) wait(ready func() bool, deadline int64) {
 	t.ready, t.deadline = ready, deadline
 	if !t.yield(struct{}{}) {
@@ -109,10 +109,10 @@ func notReady() bool { return false }
 // Until waits until what reports true.
 func (t *Thread) Until(what func() bool) { t.wait(what, never) }
 
-// Running is the thread that runs now; nil: none does.
+// Running returns the thread that runs now, or nil.
 func (k *Kernel) Running() *Thread { return k.current }
 
-// UntilOr waits until what reports true, or for that time; a negative one is for ever. It returns what that reports in
+// UntilOr waits until what reports true, or for that time; a negative one is forever. It returns what that reports in
 // the end. doing says in errors what the thread does.
 func (t *Thread) UntilOr(what func() bool, atMost time.Duration, doing string) bool {
 	deadline := int64(never)
@@ -124,7 +124,7 @@ func (t *Thread) UntilOr(what func() bool, atMost time.Duration, doing string) b
 	return what()
 }
 
-// Explain has errors say what explain returns, which is called as if by the thread, while it waits.
+// Explain adds to errors what explain returns, which is called as if by the thread, while it waits.
 func (t *Thread) Explain(explain func() string) { t.explain = explain }
 
 func (t *Thread) inWhat() string {
@@ -144,7 +144,7 @@ func (t *Thread) inWhat() string {
 // Ended reports whether the thread has ended.
 func (t *Thread) Ended() bool { return t.ended }
 
-// fullName is the thread's name, with that of its machine, if there are several.
+// fullName returns the thread's name, with its machine's, if there are several.
 func (t *Thread) fullName() string {
 	if len(t.k.machines) < 2 {
 		return t.name
@@ -222,7 +222,7 @@ func (w *world) tooLong() bool {
 	return true
 }
 
-// left says which threads have not ended, and what they wait for.
+// left describes the threads that have not ended, and what they wait for.
 func (w *world) left() string {
 	b := new(strings.Builder)
 	for _, t := range w.threads {
@@ -233,7 +233,7 @@ func (w *world) left() string {
 	return b.String()
 }
 
-// pass advances the clock to the next event or deadline. False: there is none.
+// pass advances the clock to the next event or deadline. It reports false if nothing is due.
 func (w *world) pass() bool {
 	next := int64(never)
 	if w.events.Len() != 0 {
@@ -272,5 +272,5 @@ func (w *world) unwind() {
 	w.current = nil
 }
 
-// String is the thread's name.
+// String returns the thread's name and id.
 func (t *Thread) String() string { return fmt.Sprintf("%s (thread %d)", t.name, t.id) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewMachine makes another machine of the same network, with a name, addresses and a disk of its own. From then on only
-// the addresses of machines and of the loopback interface can be bound or reached. It has the odds of k.
+// NewMachine makes another machine of the same network, with its own name, addresses and disk. Then only the addresses
+// of machines and of the loopback interface can be bound or reached. It has the odds of k.
 func (k *Kernel) NewMachine(name string, addrs ...netip.Addr) *Kernel {
 	m := newKernel(k.world)
 	m.Odds, m.name, m.addrs = k.Odds, name, addrs
@@ -17,7 +17,7 @@ func (k *Kernel) NewMachine(name string, addrs ...netip.Addr) *Kernel {
 	return m
 }
 
-// SetAddrs gives the machine addresses of its own. Without any, every address is its own.
+// SetAddrs gives the machine its own addresses. Without any, every address is its own.
 func (k *Kernel) SetAddrs(addrs ...netip.Addr) { k.addrs = addrs }
 
 // has reports whether an address is the machine's own.
@@ -25,7 +25,7 @@ func (k *Kernel) has(a netip.Addr) bool {
 	return len(k.addrs) == 0 || a.IsLoopback() || slices.Contains(k.addrs, a)
 }
 
-// route is the machine that has an address; nil: none has.
+// route returns the machine that has an address, or nil.
 func (k *Kernel) route(a netip.Addr) *Kernel {
 	if k.has(a) {
 		return k
@@ -38,7 +38,7 @@ func (k *Kernel) route(a netip.Addr) *Kernel {
 	return nil
 }
 
-// source is the machine's own address on the way to a; false: there is no way.
+// source returns the machine's own address on the way to a; false if there is no way.
 func (k *Kernel) source(a address) (netip.Addr, bool) {
 	to := destination(a).Addr()
 	if k.has(to) {
@@ -71,7 +71,7 @@ type LinkOdds struct {
 	Reordered float64       // probability that a datagram arrives after later ones
 }
 
-// LinkTo is the link to another machine. At first it has no faults and takes no time.
+// LinkTo returns the link to another machine. At first it has no faults and takes no time.
 func (k *Kernel) LinkTo(to *Kernel) *Link {
 	if k.links[to] == nil {
 		k.links[to] = &Link{k: k}
@@ -111,7 +111,7 @@ func (l *Link) prune() {
 // loses reports whether a packet that should arrive is lost.
 func (l *Link) loses() bool { return l.cut || l.k.chance(l.Lost) }
 
-// takes is how long a packet takes.
+// takes draws how long a packet takes.
 func (l *Link) takes() int64 {
 	d := l.Latency
 	if l.Jitter > 0 {
@@ -120,7 +120,7 @@ func (l *Link) takes() int64 {
 	return int64(d)
 }
 
-// carry has f called when a packet that is sent now arrives, or lost if it does not.
+// carry calls f when a packet that is sent now arrives, or lost if it does not.
 func (l *Link) carry(f, lost func()) {
 	l.arrives = max(l.arrives, l.k.now+int64(l.k.delay())+l.takes())
 	l.k.coming(l.arrives, func() { l.arrive(f, lost) })
@@ -134,7 +134,7 @@ func (l *Link) arrive(f, lost func()) {
 	f()
 }
 
-// carryDatagram is carry for a packet that is not sent again.
+// carryDatagram carries a packet that is not sent again: it may be reordered or duplicated.
 func (l *Link) carryDatagram(p packet, f func()) {
 	lost := func() { l.k.log("a datagram from %v to %v is lost on the way", p.from, p.to) }
 	if l.k.chance(l.Reordered) {
@@ -158,7 +158,7 @@ const (
 	noNeighbour  = 3 * time.Second // until ARP gives up
 )
 
-// retransmitAfter is how long a segment that was lost waits: try counts its repetitions.
+// retransmitAfter returns how long a segment that was lost waits: try counts its repetitions.
 func retransmitAfter(try int) int64 { return int64(min(leastTimeout<<try, mostTimeout)) }
 
 // transmit sends the next segment on its way to the peer.

@@ -28,7 +28,7 @@ type stream interface {
 	write(pieces [][]byte) int
 }
 
-// pieces are the memory that a read or a write is about.
+// pieces returns the memory of a read or a write.
 func (e *entry) pieces() ([][]byte, unix.Errno) {
 	switch e.Opcode {
 	case uring.OpReadv, uring.OpWritev:
@@ -143,7 +143,7 @@ func (e *entry) write() {
 // fixed is the registered buffers of a ring.
 type fixed [][]byte
 
-// memory is the part of a registered buffer that an entry names.
+// memory returns the part of a registered buffer that an entry names.
 func (f fixed) memory(e *entry) ([]byte, unix.Errno) {
 	if int(e.BufIndex) >= len(f) {
 		return nil, unix.EFAULT

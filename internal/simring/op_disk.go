@@ -24,9 +24,9 @@ var diskOperations = map[uring.Op]operation{
 	uring.OpLinkat:    {at: onPaths((*disk).link)},
 }
 
-// onDisk has a worker do something to a file or a directory of the disk. On a pipe, a socket or an eventfd it fails
-// with EINVAL, as FSYNC and FTRUNCATE do in the kernel. FALLOCATE fails there in other ways (EBADF, ESPIPE, ENODEV),
-// which are not simulated. The tests that use onBoth compare these operations on regular files only.
+// onDisk returns an operation in which a worker calls f with a file or a directory of the disk. On a pipe, a socket or
+// an eventfd it fails with EINVAL, as FSYNC and FTRUNCATE do in the kernel. FALLOCATE fails there in other ways (EBADF,
+// ESPIPE, ENODEV), which are not simulated. The tests that use onBoth compare these operations on regular files only.
 func onDisk(f func(*entry, *regular) int) func(*entry) {
 	return func(e *entry) {
 		r, ok := e.file.object.(*regular)
@@ -38,7 +38,7 @@ func onDisk(f func(*entry, *regular) int) func(*entry) {
 	}
 }
 
-// position is where a transfer with the offset begins.
+// position returns where a transfer with the offset begins.
 func (f *file) position(off uint64) int64 {
 	if off == uring.FilePosition {
 		return f.offset
@@ -97,7 +97,7 @@ func (e *entry) transfer(work func() int) {
 	}
 }
 
-// resolve is the name of a path that begins at a directory.
+// resolve returns the name of a path that begins at a directory.
 func (e *entry) resolve(dir int32, p string) (name string, errno unix.Errno) {
 	switch {
 	case p == "":
@@ -115,7 +115,7 @@ func (e *entry) resolve(dir int32, p string) (name string, errno unix.Errno) {
 	return "", unix.ENOTDIR
 }
 
-// named has a worker do something with the name of a path. The memory that the entry points to is read now.
+// named lets a worker call work with the name of a path. The memory that the entry points to is read now.
 func (e *entry) named(p string, work func(name string) int) {
 	name, errno := e.resolve(e.Fd, p)
 	if errno != 0 {
@@ -127,14 +127,14 @@ func (e *entry) named(p string, work func(name string) int) {
 	e.delegate(func() int { return work(name) }, nil)
 }
 
-// onPath is an operation on one path.
+// onPath returns an operation on one path.
 func onPath(work func(e *entry, name string) int) func(*entry) {
 	return func(e *entry) {
 		e.named(pathAt(e.Addr), func(name string) int { return work(e, name) })
 	}
 }
 
-// onPaths is an operation on two paths.
+// onPaths returns an operation on two paths.
 func onPaths(work func(d *disk, old, name string, flags uint32) unix.Errno) func(*entry) {
 	return func(e *entry) {
 		name, errno := e.resolve(int32(e.Len), pathAt(e.Off))
@@ -174,7 +174,7 @@ func (e *entry) open(name string) int {
 	return f.fd
 }
 
-// stat is statx(2) of a path, or with AT_EMPTY_PATH of the open file.
+// stat simulates statx(2) of a path, or with AT_EMPTY_PATH of the open file.
 func (e *entry) stat() {
 	k, p := e.ring.k, pathAt(e.Addr)
 	st := *(**unix.Statx_t)(unsafe.Pointer(&e.Off))
@@ -194,7 +194,7 @@ func (e *entry) stat() {
 	})
 }
 
-// stat is the result of fstat(2).
+// stat returns the result of fstat(2).
 func (f *file) stat() unix.Statx_t {
 	mode := uint16(0o600)
 	switch o := f.object.(type) {

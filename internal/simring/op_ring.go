@@ -2,7 +2,7 @@ package simring
 
 import "github.com/reactord/reactord/uring"
 
-// ringOperations are those that are about no open file, or only about its descriptor.
+// ringOperations are the operations without an open file, or only with its descriptor.
 var ringOperations = map[uring.Op]operation{
 	uring.OpNop:         {at: func(e *entry) { e.finish(0, 0) }},
 	uring.OpClose:       {at: (*entry).close},

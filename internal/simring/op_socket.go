@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// socketOperations are those of sockets.
+// socketOperations are the operations of sockets.
 var socketOperations = map[uring.Op]operation{
 	uring.OpAccept:    {try: (*entry).accept},
 	uring.OpConnect:   {try: (*entry).connect},
@@ -20,7 +20,7 @@ var socketOperations = map[uring.Op]operation{
 	uring.OpSendmsgZC: {try: (*entry).send, wait: unix.POLLOUT},
 }
 
-// onSocket is the entry's socket. nil: there is none, and the entry has failed.
+// onSocket returns the entry's socket. If the file is no socket, it fails the entry and returns nil.
 func (e *entry) onSocket() socket {
 	s, ok := e.file.object.(socket)
 	if !ok {
@@ -133,7 +133,7 @@ type receive struct {
 	buffer []byte
 }
 
-// room finds memory for a receive: the entry's own, or a provided buffer. False: there is none, and the entry has
+// room finds memory for a receive: the entry's own, or a provided buffer. False: there is no memory, and the entry has
 // failed.
 func (r *receive) room() bool {
 	e := r.e
@@ -176,7 +176,7 @@ func (r *receive) room() bool {
 	return true
 }
 
-// choose chooses one of the provided buffers. False: there is none, and the entry has failed.
+// choose chooses one of the provided buffers. False: no buffer is free, and the entry has failed.
 func (e *entry) choose() (g *group, index int, buffer []byte, ok bool) {
 	k := e.ring.k
 	g = e.ring.groups[e.BufIndex]
@@ -188,7 +188,7 @@ func (e *entry) choose() (g *group, index int, buffer []byte, ok bool) {
 	return g, index, g.bytes(g.free[index]), true
 }
 
-// result is the completion of a receive that returned n: a count or a negative errno.
+// result returns the completion of a receive that returned n: a count or a negative errno.
 func (r *receive) result(n int) (res int, flags uint32) {
 	e, k := r.e, r.e.ring.k
 	family := r.s.base().family
@@ -239,7 +239,7 @@ func (e *entry) outgoing() unix.Errno {
 	return errno
 }
 
-// sender is the socket to send on, with e.msg read. nil: there is none, and the entry has failed.
+// sender returns the socket to send on, and reads e.msg. Where that fails, it fails the entry and returns nil.
 func (e *entry) sender() socket {
 	s := e.onSocket()
 	if s == nil {
@@ -293,8 +293,8 @@ func (e *entry) zeroCopy() bool { return e.Opcode == uring.OpSendZC || e.Opcode 
 // usageCopied says in a notification that the bytes were copied after all: IORING_NOTIF_USAGE_ZC_COPIED.
 const usageCopied = 1 << 31
 
-// notify makes the second completion of a zero-copy send, when its memory is not read any more. Until then the
-// memory must not have changed.
+// notify makes the second completion of a zero-copy send, when its memory is no longer read. Until then the memory must
+// not have changed.
 func (e *entry) notify() {
 	r := e.ring
 	k := r.k

@@ -48,7 +48,7 @@ func newSplice(k *Kernel, in, out *file, n int) *splice {
 	return s
 }
 
-// Splice is splice(2) with SPLICE_F_NONBLOCK, from and to the current positions.
+// Splice simulates splice(2) with SPLICE_F_NONBLOCK, from and to the current positions.
 func (s System) Splice(from, to, n int) (int, error) {
 	s.k.preempt()
 	in, out := s.k.file(from), s.k.file(to)
@@ -63,7 +63,7 @@ func (s System) Splice(from, to, n int) (int, error) {
 	return result(sp.move())
 }
 
-// wrong says why the arguments are invalid; 0: they are valid.
+// wrong returns why the arguments are invalid; 0 if they are valid.
 func (s *splice) wrong() unix.Errno {
 	const position = uring.FilePosition
 	switch {
@@ -95,7 +95,7 @@ func (s *splice) move() int {
 	}
 }
 
-// again is -EAGAIN. The splice then waits, unless it or one of the files is non-blocking.
+// again returns -EAGAIN. The splice then waits, unless it or one of the files is non-blocking.
 func (s *splice) again(files ...*file) int {
 	s.blocked = !s.dontWait
 	for _, f := range files {
@@ -104,7 +104,7 @@ func (s *splice) again(files ...*file) int {
 	return -int(unix.EAGAIN)
 }
 
-// empty is the result if the source is empty; 1: it is not.
+// empty returns the result if the source is empty, and 1 if it is not.
 func (s *splice) empty(files ...*file) int {
 	switch {
 	case len(s.source.data) != 0:
@@ -115,7 +115,7 @@ func (s *splice) empty(files ...*file) int {
 	return s.again(files...)
 }
 
-// full is the result if the sink has no room; 1: it has.
+// full returns the result if the sink has no room, and 1 if it has.
 func (s *splice) full(files ...*file) int {
 	switch {
 	case s.sink.other().closed:

@@ -33,7 +33,7 @@ func (k *Kernel) Child(life time.Duration, status int) int {
 	return c.pid
 }
 
-// Children is how many processes have not been waited for.
+// Children returns how many processes have not been waited for.
 func (k *Kernel) Children() int { return len(k.children) }
 
 // Kill sends a process a signal that ends it.
@@ -91,7 +91,7 @@ func (f *pidFile) release() {
 	f.child.watched = slices.DeleteFunc(f.child.watched, func(g *pidFile) bool { return g == f })
 }
 
-// PidfdOpen is pidfd_open(2).
+// PidfdOpen simulates pidfd_open(2).
 func (s System) PidfdOpen(pid, flags int) (int, error) {
 	s.k.preempt()
 	k := s.k
@@ -109,7 +109,7 @@ func (s System) PidfdOpen(pid, flags int) (int, error) {
 	return f.fd, nil
 }
 
-// Waitid is waitid(2) with WNOHANG.
+// Waitid simulates waitid(2) with WNOHANG.
 func (s System) Waitid(idType, id int, info *unix.Siginfo, options int, _ *unix.Rusage) error {
 	s.k.preempt()
 	switch errno := s.k.waitid(idType, id, info, options); errno {

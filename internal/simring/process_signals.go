@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Offload runs f on a thread of its own.
+// Offload runs f on a separate thread.
 func (s System) Offload(f func()) { s.k.Go("worker", func(*Thread) { f() }) }
 
 // notice is a call of System.Notify.
@@ -14,7 +14,7 @@ type notice struct {
 	f   func() // nil: it was cancelled
 }
 
-// Notify has f called, on a thread of its own, for each signal that Kernel.Signal sends.
+// Notify calls f, on a separate thread, for each signal that Kernel.Signal sends.
 func (s System) Notify(sig os.Signal, f func()) (cancel func()) {
 	n := &notice{sig, f}
 	s.k.notices = append(s.k.notices, n)

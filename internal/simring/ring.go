@@ -25,7 +25,7 @@ type Ring struct {
 	closed       bool
 	groups       map[uint16]*group
 	fixed        fixed
-	restrictions *uring.Restrictions // nil: there are none
+	restrictions *uring.Restrictions // nil without restrictions
 	jobs         []*job              // that no worker has begun
 	working      int                 // workers at work, but for those that may be blocked
 }
@@ -74,14 +74,14 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	return nil
 }
 
-// Overflows is [uring.Ring.Overflows].
+// Overflows simulates [uring.Ring.Overflows].
 func (r *Ring) Overflows() uint64 { return r.overflows.Load() }
 
-// SetMinWait is [uring.Ring.SetMinWait]: Enter waits for that long, or until there are many completions, or until the
-// timeout.
+// SetMinWait simulates [uring.Ring.SetMinWait]: Enter waits for that long, or until there are many completions, or
+// until the timeout.
 func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
 
-// Restrict is [uring.Ring.Restrict].
+// Restrict simulates [uring.Ring.Restrict].
 func (r *Ring) Restrict(to uring.Restrictions) error {
 	to.Ops.Add(uring.OpPollAdd)
 	r.restrictions = &to
@@ -209,7 +209,7 @@ func (r *Ring) RegisterFixedBuffers(bufs [][]byte) error {
 	return nil
 }
 
-// known is the set of the opcodes that are simulated.
+// known returns the opcodes that are simulated.
 func known() (ops uring.OpSet) {
 	for op := range uring.Op(len(operations)) {
 		if simulated(op) {
@@ -257,7 +257,7 @@ func (r *Ring) lacks(e *entry) bool {
 	return false
 }
 
-// Caps says what the ring can do.
+// Caps returns what the ring can do.
 func (r *Ring) Caps() uring.Caps { return r.caps }
 
 // Close closes the ring. Nothing may be in flight on it.

@@ -10,7 +10,7 @@ import (
 
 // cancel cancels the entry with the user_data that SQE.Addr says. It completes with 0, with ENOENT if there is no such
 // entry, or if it is not found because it is between a poll and a retry, or with EALREADY if a worker tries it at this
-// moment and polls for it again then, or if the target cannot be stopped any more: that one then completes by itself a
+// moment and polls for it again then, or if the target can no longer be stopped: that one then completes by itself a
 // little later, with a result if it has one by then. The two completions come in any order.
 func (e *entry) cancel() {
 	k, target := e.ring.k, e.target()
@@ -48,7 +48,7 @@ func (e *entry) cancel() {
 	}
 }
 
-// target is the entry that a cancel is about; nil: none is in flight.
+// target returns the entry that a cancel names; nil if it is not in flight.
 func (e *entry) target() *entry {
 	i := slices.IndexFunc(e.ring.entries, func(v *entry) bool { return v.UserData == e.Addr })
 	if i < 0 {
@@ -64,7 +64,7 @@ func (e *entry) cancelled() {
 	e.fail(unix.ECANCELED)
 }
 
-// stream is the entry's connection.
+// stream returns the entry's connection.
 func (e *entry) stream() (t *tcp, ok bool) {
 	if e.file != nil {
 		t, ok = e.file.object.(*tcp)

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// Describe is an entry as text, for a trace. Addresses are left out: they differ from run to run.
+// Describe returns an entry as text, for a trace. Addresses are left out: they differ from run to run.
 func Describe(s *uring.SQE) string {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "%#x: %s", s.UserData, s.Opcode)
@@ -60,7 +60,7 @@ func Describe(s *uring.SQE) string {
 	return b.String()
 }
 
-// flagNames are the names of the bits that are set.
+// flagNames returns the names of the bits that are set.
 func flagNames(bits uint64, names ...string) string {
 	b := new(strings.Builder)
 	for i, name := range names {
@@ -110,7 +110,7 @@ func pollNames(events uint32) string {
 	return strings.Join(names, "|")
 }
 
-// DescribeResult is a completion as text, for a trace. op is the opcode of its entry.
+// DescribeResult returns a completion as text, for a trace. op is the opcode of its entry.
 func DescribeResult(op uring.Op, cqe *uring.CQE) string {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "%#x: %s", cqe.UserData, op)

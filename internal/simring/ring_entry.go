@@ -61,7 +61,7 @@ func simulated(op uring.Op) bool {
 	return int(op) < len(operations) && (operations[op].at != nil || operations[op].try != nil)
 }
 
-// wake has the ring attempt the entry again, immediately or later.
+// wake makes the ring attempt the entry again, immediately or later.
 func (e *entry) wake() {
 	switch {
 	case e.job != nil:
@@ -169,7 +169,7 @@ func (e *entry) wait() {
 	}
 }
 
-// awaitRoom is wait of an entry that needs room. The kernel takes the peer's FIN for readiness: it tries the entry
+// awaitRoom waits with an entry that needs room. The kernel takes the peer's FIN for readiness: it tries the entry
 // again and again, and at last on a worker thread, which does not wait on a non-blocking file.
 func (e *entry) awaitRoom() {
 	if e.file.nonblocking() && e.file.events()&unix.POLLRDHUP != 0 {

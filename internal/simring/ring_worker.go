@@ -27,8 +27,8 @@ const (
 	blocked
 )
 
-// delegate gives the entry, which is enlisted, to a worker. Work that may block has a worker of its own; a few
-// workers share the other work.
+// delegate gives the entry, which is enlisted, to a worker. Work that may block has a worker to itself; a few workers
+// share the other work.
 func (e *entry) delegate(work func() int, blocks func() bool) {
 	e.job = &job{e: e, work: work, blocks: blocks}
 	if blocks != nil {
@@ -74,7 +74,7 @@ func (j *job) do() {
 	}
 }
 
-// wake has a worker that is blocked try again.
+// wake lets a worker that is blocked try again.
 func (j *job) wake() {
 	if j.state == blocked {
 		j.run()

@@ -49,7 +49,7 @@ func (c *StepCounter) Write(p []byte) (int, error) {
 
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|\d+`)
 
-// Kind is the first line of an error without its numbers: two runs that end with the same kind fail alike.
+// Kind returns the first line of an error without its numbers: two runs that end with the same kind fail alike.
 func Kind(err error) string {
 	line, _, _ := bytes.Cut([]byte(err.Error()), []byte("\n"))
 	return numbers.ReplaceAllString(string(line), "#")

@@ -59,7 +59,7 @@ var makers = []maker{
 
 const socketFlags = unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC
 
-// newSocket is socket(2) without a descriptor.
+// newSocket simulates socket(2), but makes no descriptor.
 func (k *Kernel) newSocket(family, kind int) (socket, unix.Errno) {
 	kind &^= socketFlags
 	known := false
@@ -74,7 +74,7 @@ func (k *Kernel) newSocket(family, kind int) (socket, unix.Errno) {
 	return nil, unix.ESOCKTNOSUPPORT
 }
 
-// socket is socket(2). It returns a descriptor, or a negative errno.
+// socket simulates socket(2). It returns a descriptor, or a negative errno.
 func (k *Kernel) socket(family, kind, _ int) int {
 	s, errno := k.newSocket(family, kind)
 	if errno != 0 {
@@ -88,7 +88,7 @@ func (k *Kernel) socket(family, kind, _ int) int {
 	return f.fd
 }
 
-// socketpair is socketpair(2).
+// socketpair simulates socketpair(2).
 func (k *Kernel) socketpair(family, kind int) (fds [2]int, errno unix.Errno) {
 	if family != unix.AF_UNIX {
 		return fds, unix.EOPNOTSUPP
@@ -111,7 +111,7 @@ func (k *Kernel) socketpair(family, kind int) (fds [2]int, errno unix.Errno) {
 	return [2]int{files[0].fd, files[1].fd}, 0
 }
 
-// socketOf is the socket that is open as a descriptor.
+// socketOf returns the socket of a descriptor.
 func (k *Kernel) socketOf(fd int) (socket, unix.Errno) {
 	f := k.file(fd)
 	if f == nil {
@@ -123,7 +123,7 @@ func (k *Kernel) socketOf(fd int) (socket, unix.Errno) {
 	return nil, unix.ENOTSOCK
 }
 
-// accept is accept4(2) on an open file. It returns a descriptor, or a negative errno.
+// accept simulates accept4(2) on an open file. It returns a descriptor, or a negative errno.
 func (f *file) accept(flags int) (fd int, from address) {
 	s, ok := f.object.(socket)
 	if !ok {
@@ -146,7 +146,7 @@ func (f *file) accept(flags int) (fd int, from address) {
 	return g.fd, n.base().remote
 }
 
-// ephemeral is the next port for sockets that do not ask for a certain port.
+// ephemeral returns the next port for sockets that do not ask for a certain port.
 func (k *Kernel) ephemeral() uint16 {
 	k.port++
 	return k.port

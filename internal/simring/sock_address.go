@@ -9,7 +9,7 @@ import (
 )
 
 // address is the address of a socket: an IP address with its port, or the name of a unix socket. The name begins with a
-// zero byte if it is abstract. The zero address is that of no socket.
+// zero byte if it is abstract. No socket has the zero address.
 type address struct {
 	netip.AddrPort
 	name string
@@ -17,7 +17,7 @@ type address struct {
 
 func (a address) isZero() bool { return a == address{} }
 
-// String is for the trace.
+// String returns the address as the trace has it.
 func (a address) String() string {
 	switch {
 	case a.isZero():
@@ -30,12 +30,13 @@ func (a address) String() string {
 	return a.name
 }
 
-// ip is an IP address. IPv4 in IPv6 is kept as IPv4, so that sockets of both families can connect.
+// ip returns the address for an IP address and port. IPv4 in IPv6 is kept as IPv4, so that sockets of both families can
+// connect.
 func ip(a netip.AddrPort) address {
 	return address{AddrPort: netip.AddrPortFrom(a.Addr().Unmap(), a.Port())}
 }
 
-// addressOf is the address of a sockaddr of package unix.
+// addressOf converts a sockaddr of package unix.
 func addressOf(sa unix.Sockaddr) address {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
@@ -51,7 +52,7 @@ func addressOf(sa unix.Sockaddr) address {
 	return address{}
 }
 
-// sockaddr is the address as a sockaddr of the family.
+// sockaddr converts the address to a sockaddr of the family.
 func (a address) sockaddr(family int) unix.Sockaddr {
 	switch family {
 	case unix.AF_UNIX:
@@ -71,7 +72,7 @@ func (a address) sockaddr(family int) unix.Sockaddr {
 	return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 }
 
-// encode is the address as the bytes of a struct sockaddr.
+// encode returns the address as the bytes of a struct sockaddr.
 func (a address) encode(family int) []byte {
 	b := binary.NativeEndian.AppendUint16(nil, uint16(family))
 	switch {
@@ -124,7 +125,7 @@ func decode(b []byte) (address, unix.Errno) {
 	return address{}, unix.EAFNOSUPPORT
 }
 
-// cstring is the string before the first zero byte.
+// cstring returns the string before the first zero byte.
 func cstring(b []byte) string {
 	for i, c := range b {
 		if c == 0 {
@@ -134,7 +135,7 @@ func cstring(b []byte) string {
 	return string(b)
 }
 
-// memory is n bytes that an entry names by their address.
+// memory returns n bytes that an entry names by their address.
 func memory(addr uint64, n int) []byte {
 	if n == 0 || addr == 0 {
 		return nil
@@ -142,7 +143,7 @@ func memory(addr uint64, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
 }
 
-// pathAt is a zero-terminated string that an entry names by its address.
+// pathAt returns a zero-terminated string that an entry names by its address.
 func pathAt(addr uint64) string {
 	if addr == 0 {
 		return ""

@@ -112,7 +112,7 @@ func (s *unixSocket) writable() bool {
 	return false
 }
 
-// await has a sender poked when there is room.
+// await registers a sender to be poked when there is room.
 func (s *unixSocket) await(sender *unixSocket) {
 	if !slices.Contains(s.waiting, sender) {
 		s.waiting = append(s.waiting, sender)
@@ -234,7 +234,7 @@ func (s *unixSocket) accept() (socket, unix.Errno) {
 	return first, 0
 }
 
-// wakeWaiting has the sockets that found no room here try again.
+// wakeWaiting wakes the sockets that found no room here.
 func (s *unixSocket) wakeWaiting() {
 	waiting := s.waiting
 	s.waiting = nil
@@ -260,7 +260,7 @@ func (s *unixSocket) send(m *message, skip int) int {
 	return s.pass(to, m, skip, n)
 }
 
-// receiver is the socket that a message goes to, or why it goes to none.
+// receiver returns the socket that a message goes to, or why it goes to none.
 func (s *unixSocket) receiver(m *message) (to *unixSocket, errno unix.Errno) {
 	to = s.peer
 	if m.named && s.datagrams() {
@@ -372,7 +372,7 @@ func (s *unixSocket) recvStream(m *message, skip int) (n int) {
 	return n
 }
 
-// hand gives a message the sender's address and the files of a parcel; with MSG_PEEK it gets references of its own.
+// hand gives a message the sender's address and the files of a parcel; with MSG_PEEK it gets its own references.
 func (s *unixSocket) hand(m *message, p *parcel) {
 	if !s.stream() {
 		m.name = p.from

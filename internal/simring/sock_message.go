@@ -21,10 +21,10 @@ type message struct {
 	outcome int     // MSG_TRUNC, MSG_CTRUNC, MSG_EOR: what a receive says
 }
 
-// plain is a message of one piece of memory.
+// plain returns a message of one piece of memory.
 func plain(p []byte, flags int) *message { return &message{pieces: [][]byte{p}, flags: flags} }
 
-// size is how many bytes the message has, or has room for.
+// size returns how many bytes the message has, or has room for.
 func (m *message) size() (n int) {
 	for _, p := range m.pieces {
 		n += len(p)
@@ -32,7 +32,7 @@ func (m *message) size() (n int) {
 	return n
 }
 
-// bytes are the message's bytes in one piece, without the first skip.
+// bytes returns the message's bytes in one piece, without the first skip.
 func (m *message) bytes(skip int) (b []byte) {
 	if len(m.pieces) == 1 {
 		return m.pieces[0][skip:]
@@ -43,7 +43,7 @@ func (m *message) bytes(skip int) (b []byte) {
 	return b[skip:]
 }
 
-// part is n of the message's bytes, behind the first skip.
+// part returns n of the message's bytes, behind the first skip.
 func (m *message) part(skip, n int) (b []byte) {
 	for _, p := range m.pieces {
 		if skip >= len(p) {
@@ -75,10 +75,10 @@ func (m *message) scatter(b []byte, skip int) (n int) {
 	return n
 }
 
-// header is the struct msghdr at an address.
+// header returns the struct msghdr at an address.
 func header(addr uint64) *unix.Msghdr { return *(**unix.Msghdr)(unsafe.Pointer(&addr)) }
 
-// vectors are the pieces of memory that n struct iovec describe.
+// vectors returns the pieces of memory that n struct iovec describe.
 func vectors(iov *unix.Iovec, n int) (pieces [][]byte) {
 	for _, v := range unsafe.Slice(iov, n) {
 		pieces = append(pieces, unsafe.Slice(v.Base, v.Len))
@@ -106,7 +106,7 @@ func (k *Kernel) outgoing(h *unix.Msghdr, flags int) (*message, unix.Errno) {
 	return m, errno
 }
 
-// segmentSize is the UDP_SEGMENT of control data; 0: it has none.
+// segmentSize returns the UDP_SEGMENT of control data, or 0.
 func segmentSize(control []byte) int {
 	messages, _ := unix.ParseSocketControlMessage(control)
 	for i := range messages {
@@ -142,12 +142,12 @@ func (k *Kernel) rights(control []byte) (files []*file, errno unix.Errno) {
 	return files, 0
 }
 
-// incoming is the room that a struct msghdr describes.
+// incoming returns the room that a struct msghdr describes.
 func incoming(h *unix.Msghdr, flags int) *message {
 	return &message{pieces: vectors(h.Iov, int(h.Iovlen)), flags: flags, rights: roomForRights(int(h.Controllen))}
 }
 
-// roomForRights is how many descriptors fit into n bytes of control data.
+// roomForRights returns how many descriptors fit into n bytes of control data.
 func roomForRights(n int) int { return max(n-unix.CmsgLen(0), 0) / 4 }
 
 // control installs the files that a message carries, and encodes their descriptors as control data. Files for which
@@ -192,7 +192,7 @@ func (k *Kernel) tell(h *unix.Msghdr, m *message, family int) {
 	h.Flags = int32(m.outcome)
 }
 
-// copyName copies a sender's address, as far as there is room, and returns its length; 0: there is none.
+// copyName copies a sender's address, as far as there is room, and returns its length; 0 without an address.
 func copyName(room []byte, a address, family int) int {
 	if a.isZero() {
 		return 0

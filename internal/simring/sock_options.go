@@ -17,8 +17,8 @@ var (
 	recvBuffer = option{unix.SOL_SOCKET, unix.SO_RCVBUF}
 )
 
-// set is setsockopt(2) with a number. Options are kept; only SO_REUSEPORT has an effect. Options that can only be read
-// are refused, and so are options of TCP on other sockets.
+// set simulates setsockopt(2) with a number. Options are kept; only SO_REUSEPORT has an effect. Options that can only
+// be read are refused, and so are options of TCP on other sockets.
 func (s *sock) set(o option, value int) unix.Errno {
 	switch {
 	case o == errorOf, o == kindOf, o == familyOf, o == protocolOf, o == listens:
@@ -37,7 +37,7 @@ func (s *sock) set(o option, value int) unix.Errno {
 
 func (s *sock) isTCP() bool { return s.kind == unix.SOCK_STREAM && s.family != unix.AF_UNIX }
 
-// listensAs is the value of SO_ACCEPTCONN.
+// listensAs returns the value of SO_ACCEPTCONN.
 func listensAs(s socket) int {
 	switch s := s.(type) {
 	case *tcp:
@@ -52,7 +52,7 @@ func listensAs(s socket) int {
 	return 0
 }
 
-// get is getsockopt(2) of a number.
+// get simulates getsockopt(2) of a number.
 func (s *sock) get(o option) (int, unix.Errno) {
 	switch o {
 	case errorOf:
@@ -89,7 +89,7 @@ const (
 // tcpStates are the states of connections.
 var tcpStates = map[tcpState]uint8{synSent: 2, established: 1, finWait1: 4, finWait2: 5, closeWait: 8, closing: 9}
 
-// info is the value of TCP_INFO.
+// info returns the value of TCP_INFO.
 func (e *tcp) info() *unix.TCPInfo {
 	info := &unix.TCPInfo{State: tcpClose, Unacked: uint32(len(e.out)), Bytes_received: e.received, Bytes_acked: e.acked}
 	switch {
@@ -103,12 +103,12 @@ func (e *tcp) info() *unix.TCPInfo {
 	return info
 }
 
-// SetsockoptInt is setsockopt(2) with a number.
+// SetsockoptInt simulates setsockopt(2) with a number.
 func (s System) SetsockoptInt(fd, level, opt, value int) error {
 	return s.onSocket(fd, func(so socket) unix.Errno { return so.base().set(option{level, opt}, value) })
 }
 
-// SetsockoptLinger is setsockopt(2) of SO_LINGER: a linger time of 0 makes close reset the connection.
+// SetsockoptLinger simulates setsockopt(2) of SO_LINGER: a linger time of 0 makes close reset the connection.
 func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
 	return s.onSocket(fd, func(so socket) unix.Errno {
 		so.base().linger = l.Onoff != 0 && l.Linger == 0
@@ -116,7 +116,7 @@ func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
 	})
 }
 
-// GetsockoptInt is getsockopt(2) of a number.
+// GetsockoptInt simulates getsockopt(2) of a number.
 func (s System) GetsockoptInt(fd, level, opt int) (int, error) {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
@@ -131,7 +131,7 @@ func (s System) GetsockoptInt(fd, level, opt int) (int, error) {
 	return value, failure(errno)
 }
 
-// GetsockoptTCPInfo is getsockopt(2) of TCP_INFO.
+// GetsockoptTCPInfo simulates getsockopt(2) of TCP_INFO.
 func (s System) GetsockoptTCPInfo(fd, _, _ int) (*unix.TCPInfo, error) {
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
@@ -144,20 +144,20 @@ func (s System) GetsockoptTCPInfo(fd, _, _ int) (*unix.TCPInfo, error) {
 	return t.info(), nil
 }
 
-// The socket options that are not an int. Those of multicast are accepted, and have no effect.
+// The socket options that are not an int. Multicast options are accepted, and have no effect.
 
-// GetsockoptUint64 is getsockopt(2) of a number.
+// GetsockoptUint64 simulates getsockopt(2) of a number.
 func (s System) GetsockoptUint64(fd, level, opt int) (uint64, error) {
 	value, err := s.GetsockoptInt(fd, level, opt)
 	return uint64(value), err
 }
 
-// SetsockoptUint64 is setsockopt(2) with a number.
+// SetsockoptUint64 simulates setsockopt(2) with a number.
 func (s System) SetsockoptUint64(fd, level, opt int, value uint64) error {
 	return s.SetsockoptInt(fd, level, opt, int(value))
 }
 
-// GetsockoptString is getsockopt(2) of a name.
+// GetsockoptString simulates getsockopt(2) of a name.
 func (s System) GetsockoptString(fd, level, opt int) (string, error) {
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
@@ -166,7 +166,7 @@ func (s System) GetsockoptString(fd, level, opt int) (string, error) {
 	return so.base().texts[option{level, opt}], nil
 }
 
-// SetsockoptString is setsockopt(2) with a name.
+// SetsockoptString simulates setsockopt(2) with a name.
 func (s System) SetsockoptString(fd, level, opt int, value string) error {
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
@@ -180,7 +180,7 @@ func (s System) SetsockoptString(fd, level, opt int, value string) error {
 	return nil
 }
 
-// GetsockoptUcred is getsockopt(2) of SO_PEERCRED: the one process is that of root.
+// GetsockoptUcred simulates getsockopt(2) of SO_PEERCRED: the one process is root's.
 func (s System) GetsockoptUcred(fd, _, _ int) (*unix.Ucred, error) {
 	so, errno := s.k.socketOf(fd)
 	switch {
@@ -192,17 +192,17 @@ func (s System) GetsockoptUcred(fd, _, _ int) (*unix.Ucred, error) {
 	return &unix.Ucred{Pid: 1}, nil
 }
 
-// SetsockoptIPMreqn is setsockopt(2) of a multicast group or interface.
+// SetsockoptIPMreqn simulates setsockopt(2) of a multicast group or interface.
 func (s System) SetsockoptIPMreqn(fd, _, _ int, _ *unix.IPMreqn) error {
 	return s.internet(fd, unix.AF_INET)
 }
 
-// SetsockoptIPv6Mreq is setsockopt(2) of a multicast group.
+// SetsockoptIPv6Mreq simulates setsockopt(2) of a multicast group.
 func (s System) SetsockoptIPv6Mreq(fd, _, _ int, _ *unix.IPv6Mreq) error {
 	return s.internet(fd, unix.AF_INET6)
 }
 
-// internet says why a descriptor is no socket of the family.
+// internet returns why a descriptor is no socket of the family, or nil.
 func (s System) internet(fd, family int) error {
 	so, errno := s.k.socketOf(fd)
 	switch {

@@ -15,7 +15,7 @@ type tcp struct {
 	state     tcpState
 	peer      *tcp
 	in        []byte // arrived, and not read
-	read      uint64 // how many bytes of those that arrived are not in it any more
+	read      uint64 // how many of the bytes that arrived are no longer in it
 	sent      uint64 // how many bytes were sent
 	urgent    uint64 // how many of them up to the last urgent one; 0: none is urgent
 	received  uint64 // how many bytes have arrived; a FIN counts as one
@@ -74,7 +74,7 @@ func (s tcpState) finUnderWay() bool { return s == finWait1 || s == closing }
 // finReceived: the peer's FIN has arrived.
 func (s tcpState) finReceived() bool { return s == closeWait || s == closing || s == timeWait }
 
-// after is the state that a transition leads to: the same if it leads to no other.
+// after returns the state that a transition leads to: the same if it leads to no other.
 func (s tcpState) after(transitions map[tcpState]tcpState) tcpState {
 	if next, ok := transitions[s]; ok {
 		return next
@@ -156,7 +156,7 @@ func (e *tcp) recv(m *message, skip int) int {
 	return -int(unix.EAGAIN)
 }
 
-// mark is how many bytes are in front of the urgent byte, if that has arrived and is still to come.
+// mark returns how many bytes are in front of the urgent byte, if that has arrived and is still to come.
 func (e *tcp) mark() (n int, ok bool) {
 	if e.peer == nil || e.peer.urgent <= e.read {
 		return 0, false
@@ -171,7 +171,7 @@ func (e *tcp) atMark() bool {
 	return ok && n == 0
 }
 
-// next is what one receive can take: the bytes in front of the urgent byte, or else those behind it, for which
+// next returns what one receive can take: the bytes in front of the urgent byte, or else those behind it, for which
 // that is left out.
 func (e *tcp) next() (in []byte, urgent int) {
 	switch n, ok := e.mark(); {
@@ -184,7 +184,7 @@ func (e *tcp) next() (in []byte, urgent int) {
 	}
 }
 
-// some is n, or less if the transfer is short.
+// some returns n, or less if the transfer is short.
 func (k *Kernel) some(n int) int {
 	if n > 1 && k.chance(k.Odds.ShortTransfer) {
 		return 1 + k.rng.IntN(n)
@@ -226,7 +226,7 @@ func (e *tcp) move() {
 	}
 }
 
-// arrive is the arrival of a segment at the peer: try counts its repetitions.
+// arrive delivers a segment to the peer: try counts its repetitions.
 func (e *tcp) arrive(try int) {
 	p := e.peer
 	switch {
@@ -316,7 +316,7 @@ func (e *tcp) abort() {
 	e.resetPeer()
 }
 
-// onReset is the arrival of a RST.
+// onReset fails the connection when a RST arrives.
 func (e *tcp) onReset() {
 	if e.state == reset {
 		return
@@ -400,7 +400,7 @@ func (e *tcp) outcome() (unix.Errno, bool) {
 	return 0, e.state.connected()
 }
 
-// request is a connection request that arrives at a machine: try counts its repetitions.
+// request delivers a connection request to a machine: try counts its repetitions.
 func (e *tcp) request(to *Kernel, try int) {
 	k := e.k
 	if e.state != synSent {
@@ -467,8 +467,7 @@ func anyPort(family int) address {
 	return ip(netip.AddrPortFrom(netip.IPv4Unspecified(), 0))
 }
 
-// destination is where something sent to a goes: what goes to no address in particular goes to the
-// machine itself.
+// destination returns where something sent to a goes: the machine itself, if a is unspecified.
 func destination(a address) address {
 	switch {
 	case !a.Addr().IsUnspecified():
@@ -485,7 +484,7 @@ type place struct {
 	port uint16
 }
 
-// bind gives an internet socket an address of its own, or one that it shares with others by SO_REUSEPORT.
+// bind gives an internet socket an address, which it shares with others only by SO_REUSEPORT.
 func (k *Kernel) bind(s socket, a address) unix.Errno {
 	if !a.IsValid() {
 		return unix.EAFNOSUPPORT

@@ -53,7 +53,7 @@ func (s *udp) events() (events uint32) {
 	return events
 }
 
-// space is how many bytes the socket holds in each direction. One datagram always fits.
+// space returns how many bytes the socket holds in each direction. One datagram always fits.
 func (s *udp) space() int { return max(s.k.Odds.Buffer, 256) }
 
 func (s *udp) bind(a address) unix.Errno {
@@ -204,7 +204,7 @@ func (s *udp) arrive(k *Kernel, p packet) {
 	to.poke()
 }
 
-// refused is the ICMP message that there is no socket.
+// refused handles the ICMP message that there is no socket.
 func (s *udp) refused(to address) {
 	if s.remote == to {
 		s.err = unix.ECONNREFUSED

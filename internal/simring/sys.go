@@ -5,13 +5,13 @@ import "golang.org/x/sys/unix"
 // System is a kernel's system calls. None of them blocks. It is a host.System.
 type System struct{ k *Kernel }
 
-// System is the kernel's system calls.
+// System returns the kernel's system calls.
 func (k *Kernel) System() System { return System{k} }
 
-// BindThread is the id of the calling thread.
+// BindThread returns the id of the calling thread.
 func (s System) BindThread() int { return s.Thread() }
 
-// Thread is the id of the calling thread; 0: it is no thread of the kernel.
+// Thread returns the id of the calling thread; 0 if it is no thread of the kernel.
 func (s System) Thread() int {
 	if t := s.k.current; t != nil {
 		return t.id
@@ -19,32 +19,32 @@ func (s System) Thread() int {
 	return 0
 }
 
-// Clock is the kernel's time.
+// Clock returns the kernel's time.
 func (s System) Clock() int64 {
 	s.k.preempt()
 	return s.k.now
 }
 
-// ThreadTime is 0: the CPU time of threads is not simulated.
+// ThreadTime returns 0: the CPU time of threads is not simulated.
 func (s System) ThreadTime(int) int64 { return 0 }
 
-// Socket is socket(2).
+// Socket simulates socket(2).
 func (s System) Socket(family, kind, protocol int) (int, error) {
 	s.k.preempt()
 	return result(s.k.socket(family, kind, protocol))
 }
 
-// Bind is bind(2).
+// Bind simulates bind(2).
 func (s System) Bind(fd int, sa unix.Sockaddr) error {
 	return s.onSocket(fd, func(so socket) unix.Errno { return so.bind(addressOf(sa)) })
 }
 
-// Listen is listen(2).
+// Listen simulates listen(2).
 func (s System) Listen(fd, backlog int) error {
 	return s.onSocket(fd, func(so socket) unix.Errno { return so.listen(backlog) })
 }
 
-// Accept4 is accept4(2).
+// Accept4 simulates accept4(2).
 func (s System) Accept4(fd, flags int) (int, unix.Sockaddr, error) {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
@@ -58,7 +58,7 @@ func (s System) Accept4(fd, flags int) (int, unix.Sockaddr, error) {
 	return n, from.sockaddr(so.base().family), nil
 }
 
-// Shutdown is shutdown(2).
+// Shutdown simulates shutdown(2).
 func (s System) Shutdown(fd, how int) error {
 	return s.onSocket(fd, func(so socket) unix.Errno {
 		s.k.log("shutdown %d %d", fd, how)
@@ -66,14 +66,14 @@ func (s System) Shutdown(fd, how int) error {
 	})
 }
 
-// Close is close(2).
+// Close simulates close(2).
 func (s System) Close(fd int) error {
 	s.k.preempt()
 	s.k.log("close %d", fd)
 	return failure(s.k.close(fd))
 }
 
-// Getsockname is getsockname(2).
+// Getsockname simulates getsockname(2).
 func (s System) Getsockname(fd int) (unix.Sockaddr, error) {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
@@ -83,7 +83,7 @@ func (s System) Getsockname(fd int) (unix.Sockaddr, error) {
 	return so.base().local.sockaddr(so.base().family), nil
 }
 
-// Getpeername is getpeername(2).
+// Getpeername simulates getpeername(2).
 func (s System) Getpeername(fd int) (unix.Sockaddr, error) {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
@@ -125,7 +125,7 @@ func (s System) onSocket(fd int, call func(so socket) unix.Errno) error {
 	return failure(errno)
 }
 
-// failure is an errno as an error, or nil.
+// failure returns an errno as an error, or nil.
 func failure(errno unix.Errno) error {
 	if errno == 0 {
 		return nil
@@ -133,7 +133,7 @@ func failure(errno unix.Errno) error {
 	return errno
 }
 
-// result is a count, or a negative errno as an error.
+// result returns a count, or a negative errno as an error.
 func result(n int) (int, error) {
 	if n < 0 {
 		return -1, unix.Errno(-n)

@@ -2,16 +2,16 @@ package simring
 
 import "golang.org/x/sys/unix"
 
-// The system calls of sockets, pipes and files that programs make beside a ring. None of them blocks.
+// The system calls of sockets, pipes and files that programs make next to a ring. None of them blocks.
 
-// Socketpair is socketpair(2).
+// Socketpair simulates socketpair(2).
 func (s System) Socketpair(family, kind, _ int) (fds [2]int, err error) {
 	s.k.preempt()
 	fds, errno := s.k.socketpair(family, kind)
 	return fds, failure(errno)
 }
 
-// Pipe2 is pipe2(2).
+// Pipe2 simulates pipe2(2).
 func (s System) Pipe2(fds []int, flags int) error {
 	s.k.preempt()
 	made, errno := s.k.pipe2(flags)
@@ -21,19 +21,19 @@ func (s System) Pipe2(fds []int, flags int) error {
 	return failure(errno)
 }
 
-// Eventfd is eventfd2(2).
+// Eventfd simulates eventfd2(2).
 func (s System) Eventfd(count uint, flags int) (int, error) {
 	s.k.preempt()
 	fd, errno := s.k.eventfd(uint32(count), flags)
 	return fd, failure(errno)
 }
 
-// Connect is connect(2).
+// Connect simulates connect(2).
 func (s System) Connect(fd int, sa unix.Sockaddr) error {
 	return s.onSocket(fd, func(so socket) unix.Errno { return so.connect(addressOf(sa)) })
 }
 
-// Read is read(2).
+// Read simulates read(2).
 func (s System) Read(fd int, p []byte) (int, error) {
 	s.k.preempt()
 	f := s.k.file(fd)
@@ -48,7 +48,7 @@ func (s System) Read(fd int, p []byte) (int, error) {
 	return result(f.readFrom([][]byte{p}))
 }
 
-// Write is write(2).
+// Write simulates write(2).
 func (s System) Write(fd int, p []byte) (int, error) {
 	f := s.k.file(fd)
 	if f == nil {
@@ -62,7 +62,7 @@ func (s System) Write(fd int, p []byte) (int, error) {
 	return result(f.writeTo([][]byte{p}))
 }
 
-// Recvfrom is recvfrom(2) with MSG_DONTWAIT.
+// Recvfrom simulates recvfrom(2) with MSG_DONTWAIT.
 func (s System) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error) {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
@@ -81,7 +81,7 @@ func (s System) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error
 	return n, m.name.sockaddr(so.base().family), nil
 }
 
-// Send is send(2) with MSG_DONTWAIT, on a connection.
+// Send simulates send(2) with MSG_DONTWAIT, on a connection.
 func (s System) Send(fd int, p []byte, flags int) error {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
@@ -92,7 +92,7 @@ func (s System) Send(fd int, p []byte, flags int) error {
 	return err
 }
 
-// Sendto is sendto(2) with MSG_DONTWAIT.
+// Sendto simulates sendto(2) with MSG_DONTWAIT.
 func (s System) Sendto(fd int, p []byte, to unix.Sockaddr) (int, error) {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)

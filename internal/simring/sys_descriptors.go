@@ -2,7 +2,7 @@ package simring
 
 import "golang.org/x/sys/unix"
 
-// FcntlInt is fcntl(2): F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, and F_GETPIPE_SZ; F_SETPIPE_SZ changes nothing.
+// FcntlInt simulates fcntl(2): F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, and F_GETPIPE_SZ; F_SETPIPE_SZ changes nothing.
 func (s System) FcntlInt(fd uintptr, cmd, arg int) (int, error) {
 	s.k.preempt()
 	f := s.k.file(int(fd))
@@ -32,7 +32,7 @@ func (s System) FcntlInt(fd uintptr, cmd, arg int) (int, error) {
 	return -1, unix.EINVAL
 }
 
-// Getdents is getdents64(2).
+// Getdents simulates getdents64(2).
 func (s System) Getdents(fd int, buf []byte) (int, error) {
 	s.k.preempt()
 	r, errno := s.k.regularOf(fd)
@@ -45,7 +45,7 @@ func (s System) Getdents(fd int, buf []byte) (int, error) {
 	return result(r.getdents(buf))
 }
 
-// Ftruncate is ftruncate(2).
+// Ftruncate simulates ftruncate(2).
 func (s System) Ftruncate(fd int, length int64) error {
 	s.k.preempt()
 	r, errno := s.k.regularOf(fd)
@@ -55,7 +55,7 @@ func (s System) Ftruncate(fd int, length int64) error {
 	return failure(errno)
 }
 
-// regularOf is the file or directory of the disk that is open as a descriptor.
+// regularOf returns the file or directory of a descriptor.
 func (k *Kernel) regularOf(fd int) (*regular, unix.Errno) {
 	f := k.file(fd)
 	if f == nil {

@@ -13,7 +13,7 @@ import (
 // return when what they have sent has arrived, as on the loopback interface of a real kernel.
 type Process struct{ System }
 
-// Process is the system calls of code without a loop.
+// Process returns the system calls of code without a loop.
 func (k *Kernel) Process() Process { return Process{k.System()} }
 
 // Wait waits until what reports true, on the calling thread. False: it did not within that time.
@@ -25,7 +25,7 @@ func (p Process) Wait(what func() bool, atMost time.Duration) bool {
 // Deliver waits until nothing is under way: no bytes, no FIN, no completion.
 func (p Process) Deliver() { p.k.current.Until(func() bool { return p.k.underWay == 0 }) }
 
-// Descriptors is how many are open.
+// Descriptors counts the open descriptors.
 func (p Process) Descriptors() (n int) {
 	for _, f := range p.k.files {
 		if f != nil {
@@ -54,13 +54,13 @@ func (p Process) retry(fd int, events uint32, dontWait bool, call func() error) 
 	}
 }
 
-// Socket is socket(2).
+// Socket simulates socket(2).
 func (p Process) Socket(family, kind, protocol int) (fd int, err error) {
 	p.spared(func() { fd, err = p.System.Socket(family, kind, protocol) })
 	return fd, err
 }
 
-// Accept4 is accept4(2).
+// Accept4 simulates accept4(2).
 func (p Process) Accept4(fd, flags int) (n int, sa unix.Sockaddr, err error) {
 	err = p.retry(fd, unix.POLLIN, false, func() (err error) {
 		n, sa, err = p.System.Accept4(fd, flags)
@@ -69,7 +69,7 @@ func (p Process) Accept4(fd, flags int) (n int, sa unix.Sockaddr, err error) {
 	return n, sa, err
 }
 
-// Connect is connect(2).
+// Connect simulates connect(2).
 func (p Process) Connect(fd int, sa unix.Sockaddr) (err error) {
 	p.spared(func() { err = p.System.Connect(fd, sa) })
 	f := p.k.file(fd)
@@ -84,19 +84,19 @@ func (p Process) Connect(fd int, sa unix.Sockaddr) (err error) {
 	}
 }
 
-// Shutdown is shutdown(2).
+// Shutdown simulates shutdown(2).
 func (p Process) Shutdown(fd, how int) error {
 	defer p.Deliver()
 	return p.System.Shutdown(fd, how)
 }
 
-// Close is close(2).
+// Close simulates close(2).
 func (p Process) Close(fd int) error {
 	defer p.Deliver()
 	return p.System.Close(fd)
 }
 
-// Read is read(2).
+// Read simulates read(2).
 func (p Process) Read(fd int, b []byte) (n int, err error) {
 	err = p.retry(fd, unix.POLLIN, false, func() (err error) {
 		n, err = p.System.Read(fd, b)
@@ -105,7 +105,7 @@ func (p Process) Read(fd int, b []byte) (n int, err error) {
 	return n, err
 }
 
-// Open is open(2) of a path that begins at the root.
+// Open simulates open(2) of a path that begins at the root.
 func (p Process) Open(name string, flags int, perm uint32) (fd int, err error) {
 	p.spared(func() {
 		f, errno := p.k.disk.open(absolute(name), flags, perm)
@@ -119,15 +119,15 @@ func (p Process) Open(name string, flags int, perm uint32) (fd int, err error) {
 	return fd, err
 }
 
-// Mkdir is mkdir(2) of a path that begins at the root.
+// Mkdir simulates mkdir(2) of a path that begins at the root.
 func (p Process) Mkdir(name string, perm uint32) error {
 	return failure(p.k.disk.mkdir(absolute(name), perm))
 }
 
-// absolute is the name of a path that begins at the root.
+// absolute returns the name of a path that begins at the root.
 func absolute(p string) string { return path.Clean("/" + p) }
 
-// Recvfrom is recvfrom(2). Of the flags it knows MSG_DONTWAIT.
+// Recvfrom simulates recvfrom(2). Of the flags it knows MSG_DONTWAIT.
 func (p Process) Recvfrom(fd int, b []byte, flags int) (n int, from unix.Sockaddr, err error) {
 	err = p.retry(fd, unix.POLLIN, flags&unix.MSG_DONTWAIT != 0, func() (err error) {
 		n, from, err = p.System.Recvfrom(fd, b, flags)
@@ -139,7 +139,7 @@ func (p Process) Recvfrom(fd int, b []byte, flags int) (n int, from unix.Sockadd
 	return n, from, nil
 }
 
-// Send is send(2), on a connection.
+// Send simulates send(2), on a connection.
 func (p Process) Send(fd int, b []byte, flags int) error {
 	defer p.Deliver()
 	return p.retry(fd, unix.POLLOUT, flags&unix.MSG_DONTWAIT != 0, func() error {
@@ -147,7 +147,7 @@ func (p Process) Send(fd int, b []byte, flags int) error {
 	})
 }
 
-// Write is write(2).
+// Write simulates write(2).
 func (p Process) Write(fd int, b []byte) (n int, err error) {
 	defer p.Deliver()
 	for n == 0 || n < len(b) && !p.k.file(fd).nonblocking() {
@@ -170,7 +170,7 @@ func (p Process) Write(fd int, b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Poll is poll(2).
+// Poll simulates poll(2).
 func (p Process) Poll(fds []unix.PollFd, timeout int) (n int, err error) {
 	ready := func() bool {
 		n = 0

@@ -38,7 +38,7 @@ type Bounds struct {
 // SetBounds bounds the run.
 func (w *world) SetBounds(b Bounds) { w.bounds = b }
 
-// Rand is the random source of the run. Programs draw from it as well.
+// Rand returns the random source of the run. Programs draw from it as well.
 func (w *world) Rand() *rand.Rand { return w.rng }
 
 // Now returns the time on the clock of the machines, in nanoseconds. Runs do not begin at 0: see [New].
@@ -47,7 +47,7 @@ func (w *world) Now() int64 { return w.now }
 // Elapsed returns the time since the run began.
 func (w *world) Elapsed() time.Duration { return time.Duration(w.now - w.booted) }
 
-// Progress is how many turns threads have taken, and the thread whose turn it is or was. From any goroutine.
+// Progress returns how many turns threads have taken, and the thread whose turn it is or was. From any goroutine.
 func (w *world) Progress() (turns uint64, running *Thread) { return w.turns.Load(), w.running.Load() }
 
 // Errorf records that something is wrong. The run then ends.
@@ -69,7 +69,7 @@ func (w *world) Spared(f func()) {
 
 func (w *world) chance(p float64) bool { return p > 0 && w.spare == 0 && w.rng.Float64() < p }
 
-// upTo is a random duration of 1 to d.
+// upTo draws a random duration of 1 to d.
 func (w *world) upTo(d time.Duration) time.Duration {
 	return 1 + time.Duration(w.rng.Int64N(int64(d)))
 }
