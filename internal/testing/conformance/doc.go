@@ -19,9 +19,9 @@
 // leased, no timer pending, no descriptor left open, and a Run that returns nil.
 //
 // A case is played on a host: the process with its kernel, goroutines and time (see [Process]), or a simulated kernel
-// with threads and a clock of its own (see [Simulated]). On simulated kernels a case is played with several seeds; the
-// first has no faults. The table says what the result is without faults. What a fault may change of it stands beside
-// the fault, in host_faults.go.
+// with its own threads and clock (see [Simulated]). On simulated kernels a case is played with several seeds; the first
+// has no faults. The table says what the result is without faults. What a fault may change of it stands next to the
+// fault, in host_faults.go.
 //
 // # Adding a row
 //
@@ -35,6 +35,6 @@
 //     while waiting, or by time.Sleep. It reads the time by s.now.
 //   - Descriptors that the loop does not own are given to s.own, those of the loop to s.adopt.
 //
-// The rows of an area are in a list of their own, which is added to table. Every row is played on every machine. A case
+// The rows of an area are in a separate list, which is added to table. Every row is played on every machine. A case
 // that takes long in real time says so (see expectation.in), and is only played where time is simulated.
 package conformance

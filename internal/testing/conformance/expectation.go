@@ -27,7 +27,7 @@ type completion struct {
 	also    []completion // or so
 }
 
-// or is c or another.
+// or allows another completion instead of c.
 func (c completion) or(other completion) completion {
 	c.also = append(slices.Clip(c.also), other)
 	return c
@@ -35,15 +35,15 @@ func (c completion) or(other completion) completion {
 
 const some = -1
 
-// never says why the operation cannot get into a situation.
+// never returns the expectation for a situation that the operation cannot get into, and why.
 func never(why string) expectation { return expectation{why: why} }
 
-// completes is an operation that is started once and completes so.
+// completes expects an operation that is started once to complete so.
 func completes(c completion) expectation { return expectation{completions: []completion{c}} }
 
 func value(n int) expectation { return completes(completion{channel: sendertest.OnValue, n: n}) }
 
-// moves is the value of an operation that moves n bytes, or fewer if a transfer is short.
+// moves expects the value of an operation that moves n bytes, or fewer if a transfer is short.
 func moves(n int) expectation {
 	return completes(completion{channel: sendertest.OnValue, n: n, moved: true})
 }
@@ -54,25 +54,25 @@ func fails(errs ...error) expectation {
 
 var stopped = completes(completion{channel: sendertest.OnStopped})
 
-// in is e of a case that takes so long that it is only played where time is simulated.
+// in marks e as a case that takes so long that it is only played where time is simulated.
 func (e expectation) in(long string) expectation {
 	e.takes = long
 	return e
 }
 
-// after is e with items before its completion.
+// after adds items before the completion.
 func (e expectation) after(items int) expectation {
 	e.items = items
 	return e
 }
 
-// orMore is e with any number of further items.
+// orMore allows any number of further items.
 func (e expectation) orMore() expectation {
 	e.more = true
 	return e
 }
 
-// each is e with its completions changed.
+// each returns e with its completions changed.
 func (e expectation) each(change func(completion) completion) expectation {
 	e.completions = slices.Clone(e.completions)
 	for i := range e.completions {
@@ -81,7 +81,7 @@ func (e expectation) each(change func(completion) completion) expectation {
 	return e
 }
 
-// then is e for the first start and f for the second.
+// then expects e of the first start and f of the second.
 func (e expectation) then(f expectation) expectation {
 	e.completions = slices.Concat(e.completions, f.completions)
 	e.items += f.items

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Machine plays cases, each on a host of its own. See Process and Simulated.
+// Machine plays cases, each on a separate host. See Process and Simulated.
 type Machine interface {
 	each(t *testing.T, play func(t *testing.T, h host))
 }

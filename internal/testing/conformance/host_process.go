@@ -58,7 +58,7 @@ var epoch = time.Now()
 
 func (process) now() int64 { return int64(time.Since(epoch)) }
 
-// deliver has nothing to do: on the loopback interface what is sent arrives inside the call that sends it.
+// deliver does nothing: on the loopback interface what is sent arrives inside the call that sends it.
 func (process) deliver() {}
 
 func (process) descriptors() int {

@@ -119,5 +119,5 @@ func (h simulation) interrupt(sig unix.Signal) error {
 	return nil
 }
 
-// lacks is "": a simulated kernel has every operation, and long waits cost no real time.
+// lacks returns "": a simulated kernel has every operation, and long waits cost no real time.
 func (simulation) lacks(expectation) string { return "" }

@@ -63,7 +63,7 @@ func (r *tracedRing) print(what, described string) {
 	fmt.Fprintf(r.out, "%12.6fms %s %s\n", float64(time.Since(r.began))/1e6, what, described)
 }
 
-// Forget is a method that only some rings have.
+// Forget calls the ring's Forget, which only some rings have.
 func (r *tracedRing) Forget(fd int) {
 	if ring, ok := r.ring.(interface{ Forget(fd int) }); ok {
 		ring.Forget(fd)

@@ -43,7 +43,7 @@ func (s *stage) dial(addr *unix.SockaddrInet4) int {
 	return fd
 }
 
-// pair is a TCP connection between a socket of the loop and a peer. small: its buffers are.
+// pair returns a TCP connection between a socket of the loop and a peer. small: its buffers are.
 func (s *stage) pair(small bool) (*reactor.Socket, *peer) {
 	ln, addr := s.listen(1)
 	defer s.Close(ln)
@@ -59,7 +59,7 @@ func (s *stage) pair(small bool) (*reactor.Socket, *peer) {
 	return s.adopt(ours), &peer{s: s, fd: s.own(theirs)}
 }
 
-// localPair is a pair of unix sockets. Unlike TCP, it holds an exact number of bytes.
+// localPair returns a pair of unix sockets. Unlike TCP, it holds an exact number of bytes.
 func (s *stage) localPair(kind int) (*reactor.Socket, *peer) {
 	fds, err := s.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 	s.must(err)
@@ -116,7 +116,7 @@ func (s *stage) readable(fd int) bool {
 // fill writes to fd until there is no room, and returns how many bytes fitted.
 func (s *stage) fill(fd int) (total int) { return s.fillWith(fd, make([]byte, 1<<16)) }
 
-// fillWith is fill by sends of buf.
+// fillWith does what fill does, by sends of buf.
 func (s *stage) fillWith(fd int, buf []byte) (total int) {
 	for {
 		n, err := s.Write(fd, buf)
@@ -131,7 +131,7 @@ func (s *stage) fillWith(fd int, buf []byte) (total int) {
 	}
 }
 
-// rest is what can still be read from fd without waiting.
+// rest returns what can still be read from fd without waiting.
 func (s *stage) rest(fd int) (b []byte) {
 	buf := make([]byte, 1<<16)
 	for {

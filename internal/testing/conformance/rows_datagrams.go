@@ -237,7 +237,7 @@ func sendTo(s *stage, blocked bool) *subject {
 	return x
 }
 
-// udpPair is a UDP socket of the loop's, and a peer with its address.
+// udpPair returns a UDP socket of the loop's, and a peer with its address.
 func (s *stage) udpPair() (*reactor.Socket, *peer, reactor.Address) {
 	fd, err := s.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	s.must(err)

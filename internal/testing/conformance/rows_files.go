@@ -17,8 +17,8 @@ var (
 	noReset  = never("only connections are reset")
 )
 
-// filed are the cells of operations on files and paths, whose value is v. They wait for storage only. Whether a stop
-// request or a close comes before that has begun depends on threads.
+// filed returns the cells of operations on files and paths, whose value is v. They wait for storage only. Whether a
+// stop request or a close comes before that has begun depends on threads.
 func filed(v expectation) cells {
 	return instant.with(cells{
 		successImmediately:     v,
@@ -35,27 +35,28 @@ func filed(v expectation) cells {
 	})
 }
 
-// orValue is e, or the value n.
+// orValue allows the value n instead of e.
 func orValue(e expectation, n int) expectation {
 	return e.each(func(c completion) completion { return c.or(completion{channel: sendertest.OnValue, n: n}) })
 }
 
-// orStopped is e, or stopped: the order of threads decides.
+// orStopped allows stopped instead of e: the order of threads decides.
 func orStopped(e expectation) expectation {
 	return e.each(func(c completion) completion { return c.or(completion{channel: sendertest.OnStopped}) })
 }
 
-// orClosed is e, or fs.ErrClosed: the order of threads decides.
+// orClosed allows fs.ErrClosed instead of e: the order of threads decides.
 func orClosed(e expectation) expectation {
 	return e.each(func(c completion) completion {
 		return c.or(completion{channel: sendertest.OnError, errs: []error{fs.ErrClosed}})
 	})
 }
 
-// fileMoves are the cells of an operation that moves n bytes.
+// fileMoves returns the cells of an operation that moves n bytes.
 func fileMoves(n int) cells { return filed(moves(n)) }
 
-// wholeFile are the cells of an operation that moves n bytes and completes when all is moved, or when it is stopped.
+// wholeFile returns the cells of an operation that moves n bytes and completes when all is moved, or when it is
+// stopped.
 func wholeFile(n int) cells {
 	c := fileMoves(n).whole()
 	for _, name := range []string{stoppedWhileQueued, stoppedElsewhereQueued, stoppedAfterCompletion} {
@@ -65,7 +66,7 @@ func wholeFile(n int) cells {
 	return c
 }
 
-// pathed are the cells of an operation that succeeds once: a second start fails.
+// pathed returns the cells of an operation that succeeds once: a second start fails.
 func pathed(second error) cells {
 	return filed(value(0)).with(cells{reused: value(0).then(fails(second))})
 }
@@ -121,7 +122,7 @@ func (s *stage) adoptFile(fd int) *reactor.File {
 	return f
 }
 
-// asSocket is a file as a socket, which the situations close.
+// asSocket returns a file as a socket, which the situations close.
 func asSocket(f *reactor.File) *reactor.Socket { return (*reactor.Socket)(f) }
 
 // create makes a file with bytes in it.
@@ -133,7 +134,7 @@ func (s *stage) create(path, text string) {
 	s.must(s.Close(fd))
 }
 
-// contents are the bytes of a file.
+// contents returns the bytes of a file.
 func (s *stage) contents(path string) []byte {
 	fd, err := s.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	s.must(err)
@@ -144,7 +145,7 @@ func (s *stage) contents(path string) []byte {
 	return buf[:n]
 }
 
-// fixedBuffer is a registered buffer of the loop.
+// fixedBuffer returns a registered buffer of the loop.
 func (s *stage) fixedBuffer() (b reactor.FixedBuffer) {
 	s.do(func() {
 		buffers, err := s.loop.NewFixedBuffers(1, 64)
@@ -277,7 +278,7 @@ func syncFile(f *reactor.File, op *reactor.FileOp, r noValue) { f.Sync().Connect
 func dataSync(f *reactor.File, op *reactor.FileOp, r noValue) { f.DataSync().Connect(op, r) }
 func allocate(f *reactor.File, op *reactor.FileOp, r noValue) { f.Allocate(0, 0, 100).Connect(op, r) }
 
-// fileOp is an operation on a file that has no value.
+// fileOp makes an operation without a value on a file.
 func fileOp(connect func(*reactor.File, *reactor.FileOp, noValue)) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
 		x := &subject{trace: newTrace(s)}
@@ -340,7 +341,7 @@ func unlink(d reactor.Dir, op *reactor.PathOp, r noValue)    { d.Unlink("one").C
 func mkdir(d reactor.Dir, op *reactor.PathOp, r noValue)     { d.Mkdir("two", 0o700).Connect(op, r) }
 func removeDir(d reactor.Dir, op *reactor.PathOp, r noValue) { d.RemoveDir("sub").Connect(op, r) }
 
-// pathOp is an operation on names in a directory, which has a file called one, unless that is empty, and a directory
+// pathOp makes an operation on names in a directory, which has a file called one, unless that is empty, and a directory
 // called sub. The subject is the directory.
 func pathOp(one string, connect func(reactor.Dir, *reactor.PathOp, noValue)) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {

@@ -34,13 +34,13 @@ var halfClosed = []row{
 	})},
 }
 
-// toEnded is c after a FIN of the peer: a reset is EPIPE then, see tcp_reset() in CLOSE_WAIT.
+// toEnded returns c after a FIN of the peer: a reset is EPIPE then, see tcp_reset() in CLOSE_WAIT.
 func toEnded(c cells) cells {
 	either := fails(unix.EPIPE, unix.ECONNRESET)
 	return c.with(cells{resetBefore: either, resetMeanwhile: either})
 }
 
-// toHalfClosed has the peer half-close first. known: the loop has received EOF.
+// toHalfClosed makes the operation of a connection that the peer half-closes first. known: the loop has received EOF.
 func toHalfClosed(of func(*stage, bool) *subject, known bool) func(*stage, bool) *subject {
 	return func(s *stage, blocked bool) *subject {
 		x := of(s, blocked)
@@ -77,7 +77,7 @@ func (s *stage) still() {
 	}
 }
 
-// socketWriter is fullWriter for operations of files and pipes on a socket.
+// socketWriter makes a fullWriter for operations of files and pipes on a socket.
 func socketWriter(s *stage, blocked bool) *subject {
 	socket, p := s.fillable(blocked)
 	return fullWriter(s, blocked, socket, p)

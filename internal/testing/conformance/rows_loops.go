@@ -40,7 +40,7 @@ var outliving = cells{
 
 var noEnd = never("the close joins what it is made of, and not the timer beside it")
 
-// only are the cells of an operation that is played in one situation.
+// only returns the cells of an operation that is played in one situation.
 func only(name string, e expectation, why string) cells {
 	c := cells{}
 	for _, s := range situations {
@@ -50,7 +50,7 @@ func only(name string, e expectation, why string) cells {
 	return c
 }
 
-// every is a ticker that grants one tick after each.
+// every makes a ticker that grants one tick after each.
 func every(s *stage, blocked bool) *subject {
 	x := &subject{trace: newTrace(s), sequence: true}
 	period := nap

@@ -102,7 +102,7 @@ func pipeReader(s *stage, x *subject) (f *reactor.File, got *[]byte) {
 	return f, got
 }
 
-// remaining is what can be read from a pipe without waiting.
+// remaining returns what can be read from a pipe without waiting.
 func (s *stage) remaining(fd int) (b []byte) {
 	for buf := make([]byte, 1<<16); ; {
 		n, err := s.Read(fd, buf)

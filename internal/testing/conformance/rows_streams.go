@@ -53,7 +53,7 @@ var streams = []row{
 		reused:                 value(unix.POLLIN).then(value(unix.POLLIN)),
 		closedFromCallback:     value(unix.POLLIN),
 	})},
-	{"poll many", true, pollMany, acceptingMany.with(cells{ // what holds already is told as well
+	{"poll many", true, pollMany, acceptingMany.with(cells{ // what holds already is reported as well
 		successImmediately: stopped.after(2).orMore(),
 		reused:             stopped.after(1).then(stopped.after(1)).orMore(),
 		endOfFile:          never("it is an event like others"),
@@ -253,7 +253,7 @@ func reader(s *stage, x *subject) (got *[]byte) {
 	return got
 }
 
-// readerOf is reader, and the peer that it reads from.
+// readerOf makes x a reader, and returns what it gets and the peer that it reads from.
 func readerOf(s *stage, x *subject) (got *[]byte, p *peer) {
 	socket, p := s.pair(false)
 	got = new([]byte)
@@ -348,7 +348,7 @@ func recvBulk(s *stage, _ bool) *subject {
 	return x
 }
 
-// writer is an operation that writes to a connection, to which filled bytes were written before.
+// writer makes an operation that writes to a connection, to which filled bytes were written before.
 func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
 	x := &subject{trace: newTrace(s), socket: socket, end: p.finish}
 	wasReset := false
@@ -376,7 +376,7 @@ func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
 // large is more than a connection with small buffers holds.
 var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 
-// bulkWriter is a writer, and what it writes: more than there is room for if blocked.
+// bulkWriter makes a writer, and returns also what it writes: more than there is room for if blocked.
 func bulkWriter(s *stage, blocked bool) (x *subject, data []byte) {
 	socket, p := s.pair(blocked)
 	x, data = writer(s, socket, p, 0), []byte(hello)
@@ -393,7 +393,7 @@ func pieces(data []byte) [][]byte {
 	return [][]byte{data[:2], nil, data[2:half], data[half:]}
 }
 
-// fullWriter is a writer to a connection that is full if blocked.
+// fullWriter makes a writer to a connection that is full if blocked.
 func fullWriter(s *stage, blocked bool, socket *reactor.Socket, p *peer) *subject {
 	before := 0
 	if blocked {
@@ -406,7 +406,7 @@ func fullWriter(s *stage, blocked bool, socket *reactor.Socket, p *peer) *subjec
 	return x
 }
 
-// fillable is a connection. blocked: it is of a kind that can be filled.
+// fillable returns a connection. blocked: it is of a kind that can be filled.
 func (s *stage) fillable(blocked bool) (*reactor.Socket, *peer) {
 	if blocked {
 		return s.localPair(unix.SOCK_STREAM)

@@ -174,8 +174,8 @@ func playStoppedElsewhere(s *stage, x *subject) {
 	x.await()
 }
 
-// playStoppedAfterCompletion has another operation complete just before the subject, in the same batch
-// of completions, and stop it then.
+// playStoppedAfterCompletion completes another operation just before the subject, in the same batch of completions, and
+// that one stops it.
 func playStoppedAfterCompletion(s *stage, x *subject) {
 	first := newTrace(s)
 	first.onEnd = func() { s.stop(x.source) }

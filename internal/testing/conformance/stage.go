@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// stage is a loop that runs on a thread of its own, with the descriptors of the case.
+// stage is a loop that runs on its own thread, with the descriptors of the case.
 type stage struct {
 	host
 	t        *testing.T

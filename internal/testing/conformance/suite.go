@@ -10,8 +10,8 @@ import (
 type Suite struct {
 	// On is the machine, and the ring of its loops.
 	On Machine
-	// Leftover describes what a loop holds that it should not, after all operations have completed; "": nothing. nil: it
-	// is not checked.
+	// Leftover describes what a loop holds that it should not, after all operations have completed; "" if nothing. If
+	// it is nil, that is not checked.
 	Leftover func(*reactor.Loop) string
 }
 

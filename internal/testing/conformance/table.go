@@ -18,14 +18,14 @@ type row struct {
 
 type cells map[string]expectation
 
-// with is c with other cells added or replaced.
+// with returns c with other cells added or replaced.
 func (c cells) with(other cells) cells {
 	c = maps.Clone(c)
 	maps.Copy(c, other)
 	return c
 }
 
-// whole is c of an operation that completes when all is moved.
+// whole returns c for an operation that completes when all is moved.
 func (c cells) whole() cells {
 	c = maps.Clone(c)
 	for name, e := range c {

@@ -98,13 +98,13 @@ func (tr *trace) wait(c signal) {
 	}
 }
 
-// StopToken is the token of the operation's source.
+// StopToken returns the token of the operation's source.
 func (tr *trace) StopToken() stop.Token { return tr.source.Token() }
 
-// Scheduler is nil.
+// Scheduler returns nil.
 func (tr *trace) Scheduler() sender.Scheduler { return nil }
 
-// Value is nil.
+// Value returns nil.
 func (tr *trace) Value(any) any { return nil }
 
 // receiver is a trace as a receiver of a T.
@@ -133,12 +133,12 @@ type seqReceiver[T any] struct {
 
 func (r *seqReceiver[T]) SetNext(v T) { r.next(r.takeItem(v)) }
 
-// receiveCount is a receiver of a count.
+// receiveCount returns a receiver of a count.
 func receiveCount(tr *trace) *receiver[int] {
 	return &receiver[int]{tr, func(n int) int { return n }}
 }
 
-// receiveItems is a receiver of a sequence whose items take takes ownership of and makes numbers of.
+// receiveItems returns a receiver of a sequence. take takes ownership of each item, and makes a number of it.
 func receiveItems[T any](tr *trace, take func(T) int) *seqReceiver[T] {
 	return &seqReceiver[T]{receiver[struct{}]{trace: tr}, take}
 }

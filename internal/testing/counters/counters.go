@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Check says what is wrong with the counters of a loop that has ended with nothing left, or "".
+// Check returns what is wrong with the counters of a loop that has ended with nothing left, or "".
 func Check(s reactor.Stats) string {
 	ended := s.Canceled + s.CancelsNotFound + s.CancelsAlready
 	switch {

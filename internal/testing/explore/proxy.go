@@ -13,7 +13,7 @@ import (
 // plays it.
 const proxy = "proxy"
 
-// exploreProxy has the test play the seeds, with all faults.
+// exploreProxy lets the proxy's test play the seeds, with all faults.
 func (s *search) exploreProxy() (failed uint64) {
 	if s.faults != nil || s.shrink {
 		fmt.Fprintf(s.out, "%s: -faults and -shrink are for the other programs only\n", proxy)

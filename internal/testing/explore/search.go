@@ -71,7 +71,7 @@ func (s *search) play(name string, p simring.Program) (failed uint64) {
 	return failed
 }
 
-// limited is a program with the faults that are named, and no others. nil: with all.
+// limited returns a program with the faults that are named, and no others; with all if faults is nil.
 func limited(p simring.Program, faults []string) simring.Program {
 	if faults == nil {
 		return p
@@ -90,7 +90,7 @@ func (s *search) report(name string, seed uint64, err error) {
 	}
 }
 
-// command is the command that plays a seed.
+// command returns the command that plays a seed.
 func (s *search) command(name string, seed uint64, faults []string) string {
 	command := fmt.Sprintf("go run ./internal/testing/explore -program %s -from %d -seeds 1", name, seed)
 	if s.flaw != simring.Flawless {

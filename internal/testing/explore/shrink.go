@@ -19,7 +19,7 @@ func (s *search) shrunk(p simring.Program, r simring.Failure, err error) simring
 	return r.Shrink(err, func(seed uint64, faults []string) (int, error) { return s.fails(p, seed, faults) })
 }
 
-// drawn are the faults that can happen in a run.
+// drawn returns the faults that can happen in a run.
 func (s *search) drawn(p simring.Program, seed uint64) (faults []string) {
 	_ = simring.Play(limited(func(k *simring.Kernel) func() {
 		faults = k.Odds.Possible()

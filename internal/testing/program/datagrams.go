@@ -17,9 +17,9 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Datagrams is a server that answers requests over UDP, and clients on another loop that retry when no answer comes in
-// time. Datagrams are lost, duplicated, reordered, and refused before the server is up. Each request must be answered
-// in the end, with the answer to this request.
+// Datagrams runs a server that answers requests over UDP, and clients on another loop that retry when no answer comes
+// in time. Datagrams are lost, duplicated, reordered, and refused before the server is up. Each request must be
+// answered in the end, with the answer to this request.
 func Datagrams(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	d := &datagrams{k: k, clients: 1 + rng.IntN(4), patience: 10*k.Odds.Latency + serverBackoff}
@@ -84,7 +84,7 @@ func (d *datagrams) open(s *reactor.Socket, l *reactor.Loop) {
 	}
 }
 
-// answer is the answer to a request.
+// answer returns the answer to a request.
 func answer(request []byte) []byte {
 	b := bytes.Clone(request)
 	for i := 2; i < len(b); i++ {
@@ -222,7 +222,7 @@ func (c *datagramClient) ask(t *task.T, to reactor.Address) error {
 	}
 }
 
-// after is a function that returns s, whatever value came before.
+// after makes a function that returns s, whatever value came before.
 func after[T, S any](s S) func(T) S { return func(T) S { return s } }
 
 // again reports whether a request is to be repeated.

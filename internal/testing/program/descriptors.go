@@ -64,7 +64,7 @@ type descriptors struct {
 	early    bool
 }
 
-// contents are the bytes that are written to pipe i.
+// contents returns the bytes that are written to pipe i.
 func contents(i int) []byte {
 	b := make([]byte, 1+i*i%13)
 	for j := range b {
@@ -84,7 +84,7 @@ func (p *descriptors) give(t *task.T) error {
 	return nil
 }
 
-// expected is nil for errors that follow when the other side has been stopped.
+// expected returns nil for errors that follow when the other side has been stopped, and err for others.
 func (p *descriptors) expected(err error) error {
 	if p.early && (errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)) {
 		return nil

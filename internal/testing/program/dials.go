@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Dials has tasks that connect to names. Some of the addresses of a name have a listener, some refuse, and some do not
+// Dials runs tasks that connect to names. Some of the addresses of a name have a listener, some refuse, and some do not
 // answer. A connection must be to an address of the name that listens, nothing may fail while one of them does, and no
 // attempt may be left.
 func Dials(k *simring.Kernel) (check func()) {
@@ -100,7 +100,7 @@ func (d *dials) listen(l *reactor.Loop) {
 	}
 }
 
-// LookupNetIP is called on a worker thread.
+// LookupNetIP draws the addresses of a name, after a while. It is called on a worker thread.
 func (d *dials) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
 	t, rng := d.k.Running(), d.k.Rand()
 	until := d.k.Now() + rng.Int64N(int64(time.Second))
@@ -119,7 +119,7 @@ func (d *dials) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, 
 	return d.names[host], nil
 }
 
-// dial connects to a name of its own.
+// dial connects to its own name.
 func (d *dials) dial(t *task.T, l *reactor.Loop, i int) error {
 	host := fmt.Sprintf("host%d", i)
 	s, err := task.Await(t, d.dialer.Dial(l, "tcp", fmt.Sprintf("%s:%d", host, address.Port())))

@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Drain has tasks on several loops that await operations which complete on other threads and on other loops, and which
+// Drain runs tasks on several loops that await operations which complete on other threads and on other loops, and which
 // may complete long after a stop request. Meanwhile loops are stopped with a short DrainTimeout, or their rings fail.
 // The function of each task that has begun must end once, and the task complete once, on its loop's thread. Its
 // receiver then overwrites its own memory. Operations that are still in flight later use the environment, and complete.
@@ -198,7 +198,7 @@ func (j *drainedTask) step(t *task.T) (err error) {
 	return err
 }
 
-// Env has the loop, the stop token, and a value.
+// Env returns the loop, the stop token, and a value.
 func (j *drainedTask) Env() sender.Env             { return j }
 func (j *drainedTask) Scheduler() sender.Scheduler { return j.loop }
 func (j *drainedTask) StopToken() stop.Token       { return j.source.Token() }
@@ -206,7 +206,7 @@ func (j *drainedTask) Value(any) any               { return j.source.StopRequest
 
 func (j *drainedTask) SetValue(struct{}) { j.complete() }
 
-// SetError is right for a task whose loop has ended.
+// SetError accepts only the errors of a task whose loop has ended.
 func (j *drainedTask) SetError(err error) {
 	if !left(err) {
 		j.k.Errorf("a task failed: %v", err)

@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Echo is an echo server on one to three loops, and its clients. Another thread stops some of the connections, and
+// Echo runs an echo server on one to three loops, and its clients. Another thread stops some of the connections, and
 // sometimes a loop.
 func Echo(k *simring.Kernel) (check func()) {
 	loops := make([]*reactor.Loop, 1+k.Rand().IntN(3))
@@ -109,7 +109,7 @@ type echoConn struct {
 	broken bool
 }
 
-// Env has the connection's stop token.
+// Env returns the connection's stop token.
 func (c *echoConn) Env() sender.Env       { return c }
 func (c *echoConn) StopToken() stop.Token { return c.source.Token() }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Events is a loop that waits for events: counts that other threads add to an event, signals, and
-// exits of children. No event must be lost. Each child must be waited for once, also if a wait was stopped before.
+// Events runs a loop that waits for events: counts that other threads add to an event, signals, and exits of children.
+// No event must be lost. Each child must be waited for once, also if a wait was stopped before.
 func Events(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	e := &events{k: k, told: map[os.Signal]bool{}, children: 1 + rng.IntN(5), threads: 1 + rng.IntN(3)}

@@ -17,9 +17,9 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Files writes files, copies them in several ways, renames and removes them. Each worker has a directory of its own.
-// The disk must have what a model has. An operation that fails by a fault is retried. Sometimes the workers are
-// stopped before the end.
+// Files writes files, copies them in several ways, renames and removes them. Each worker has its own directory. The
+// disk must have what a model has. An operation that fails by a fault is retried. Sometimes the workers are stopped
+// before the end.
 func Files(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	s := &files{k: k, early: rng.IntN(4) == 0}
@@ -76,7 +76,7 @@ type files struct {
 	early   bool // all may be stopped before the end
 }
 
-// all is err, or ErrStopped if not all was moved because the operation was stopped.
+// all returns err, or ErrStopped if not all was moved because the operation was stopped.
 func (s *files) all(moved, wanted int, err error) error {
 	switch {
 	case err != nil || moved == wanted:
@@ -87,7 +87,7 @@ func (s *files) all(moved, wanted int, err error) error {
 	return fmt.Errorf("%d bytes were moved instead of %d", moved, wanted)
 }
 
-// fileWorker works in a directory of its own.
+// fileWorker works in its own directory.
 type fileWorker struct {
 	*files
 	loop    *reactor.Loop
@@ -99,7 +99,7 @@ type fileWorker struct {
 	done    bool
 }
 
-// isFault reports whether an error is that of a fault, which has no other cause.
+// isFault reports whether an error comes from a fault, and can have no other cause.
 func isFault(err error) bool {
 	faults := []error{unix.EIO, unix.ENOSPC, unix.EMFILE, unix.ENFILE}
 	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
@@ -298,7 +298,7 @@ func (w *fileWorker) remove(t *task.T) error {
 	return w.retryFaults(t, func() error { _, err := task.Await(t, cwd.RemoveDir(w.dir)); return err })
 }
 
-// sorted are the names of a model.
+// sorted returns the names of a model, sorted.
 func sorted(model map[string][]byte) (names []string) {
 	for name := range model {
 		names = append(names, name)

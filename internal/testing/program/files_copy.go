@@ -112,8 +112,8 @@ func (w *fileWorker) copyByPipe(t *task.T, from, to *reactor.File) error {
 	}
 }
 
-// copyBySocket has another task send the file, and writes what it receives. If the send fails, it continues at the same
-// offset on another connection.
+// copyBySocket lets another task send the file, and writes what it receives. If the send fails, it continues at the
+// same offset on another connection.
 func (w *fileWorker) copyBySocket(t *task.T, from, to *reactor.File) error {
 	var got []byte
 	err := w.retryFaults(t, func() error { return w.receive(t, from, &got) })

@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// copyByTwoPipes has another task copy through one pipe and tee the same bytes to a second one, which it reads until
+// copyByTwoPipes lets another task copy through one pipe and tee the same bytes to a second one, which it reads until
 // EOF.
 func (w *fileWorker) copyByTwoPipes(t *task.T, from, to *reactor.File) error {
 	var p, q reactor.Pipe

@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Goexits has operations on a loop whose receivers call runtime.Goexit now and then, as testing's FailNow does. Each
+// Goexits runs operations on a loop whose receivers call runtime.Goexit now and then, as testing's FailNow does. Each
 // operation must complete once all the same, each item of a sequence arrive once, and the loop end with nothing left.
 func Goexits(k *simring.Kernel) (check func()) {
 	g := &goexits{k: k, loop: NewLoop(k), most: k.Rand().IntN(20)}
@@ -89,7 +89,7 @@ func (g *goexits) run(op sender.Operation) {
 	op.Start()
 }
 
-// nop runs an operation, and so many more after it.
+// nop runs an operation, and as many more after it.
 func (g *goexits) nop(more int) {
 	op := new(reactor.NopOp)
 	g.loop.Nop().Connect(op, &exiting[struct{}]{goexits: g, then: func() {
@@ -107,14 +107,14 @@ func (g *goexits) sleep() {
 	g.run(op)
 }
 
-// exitInFunction has an algorithm call a function that calls Goexit.
+// exitInFunction lets an algorithm call a function that calls Goexit.
 func (g *goexits) exitInFunction() {
 	s := sender.Erase(sender.Then(g.loop.Nop(), func(struct{}) int { g.exit(); return 1 }))
 	op := new(sender.AnyOp[int])
 	g.run(s.Connect(op, &exiting[int]{goexits: g}))
 }
 
-// exitInTask has a task that calls Goexit.
+// exitInTask runs a task that calls Goexit.
 func (g *goexits) exitInTask() {
 	op := new(task.Op)
 	task.New(func(t *task.T) error {
@@ -125,7 +125,7 @@ func (g *goexits) exitInTask() {
 	g.run(op)
 }
 
-// send sends, so many times more after that, and then closes the connection.
+// send sends, as many times more after that, and then closes the connection.
 func (g *goexits) send(more int) {
 	op := new(reactor.SendOp)
 	r := &exiting[int]{goexits: g, then: func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Loops is several loops and what they exchange: accepted connections that a Balancer assigns, connections that move
+// Loops runs several loops and what they exchange: accepted connections that a Balancer assigns, connections that move
 // while their clients talk, and messages, which other threads send as well. Each loop has a ticker. Sometimes loops are
 // stopped before the others have finished. Every byte must arrive at its place, every message be delivered or returned,
 // once and in order, and no descriptor be left.
@@ -73,7 +73,7 @@ type cluster struct {
 	hops      int // that connections have made
 }
 
-// index is the number of a loop.
+// index returns the number of a loop.
 func (c *cluster) index(l *reactor.Loop) int {
 	for i := range c.loops {
 		if c.loops[i] == l {
@@ -83,10 +83,10 @@ func (c *cluster) index(l *reactor.Loop) int {
 	return -1
 }
 
-// any is one of the loops.
+// any draws one of the loops.
 func (c *cluster) any() *reactor.Loop { return c.loops[c.k.Rand().IntN(len(c.loops))] }
 
-// on asserts that the calling thread is that of a loop.
+// on asserts that the calling thread is the loop's.
 func (c *cluster) on(l *reactor.Loop, what string) {
 	if at := c.k.System().Thread(); at != c.threads[c.index(l)] {
 		c.k.Errorf("%s is on thread %d, not on that of its loop", what, at)

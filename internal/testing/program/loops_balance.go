@@ -40,7 +40,7 @@ func newBalancing(c *cluster) *balancing {
 	return p
 }
 
-// assign has the Balancer assign a connection that a loop has accepted.
+// assign lets the Balancer assign a connection that a loop has accepted.
 func (p *balancing) assign(from *reactor.Loop, fd int) {
 	p.changes++
 	p.assigning++
@@ -68,7 +68,7 @@ func (p *balancing) assign(from *reactor.Loop, fd int) {
 	p.last = chosen
 }
 
-// counts are how many connections each target has.
+// counts returns how many connections each target has.
 func (p *balancing) counts() (n []int64) {
 	for _, l := range p.targets {
 		n = append(n, p.balancer.Connections(l))

@@ -14,7 +14,7 @@ type post struct {
 	boxes        [][]*mailbox // by loop
 	writers      int          // that are no loops
 	sent         [][]int      // messages, by writer and loop
-	settledCount [][]int      // those of them that were delivered or returned
+	settledCount [][]int      // how many of them were delivered or returned
 	ended        [][]bool     // one was returned
 }
 

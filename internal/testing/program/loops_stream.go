@@ -18,7 +18,7 @@ import (
 type stream struct {
 	*cluster
 	loop    *reactor.Loop // where it is
-	counted *reactor.Loop // where the balancer counts it; nil: nowhere any more
+	counted *reactor.Loop // where the balancer counts it, or nil
 	socket  *reactor.Socket
 	source  *stop.Source // of the leg
 	flow    *flow        // the leg, if it is one of these
@@ -50,7 +50,7 @@ func (s *stream) begin() {
 	s.source = j.source
 }
 
-// talk is a leg as a task. It can be stopped while it receives.
+// talk runs a leg as a task. It can be stopped while it receives.
 func (s *stream) talk(t *task.T) error {
 	leased := s.k.Rand().IntN(2) == 0
 	for range 1 + s.k.Rand().IntN(10) {
@@ -98,7 +98,7 @@ func (s *stream) turn(t *task.T, leased bool) error {
 	return nil
 }
 
-// end is called when a leg has ended: the connection moves to another loop, or is closed after EOF or an error.
+// end moves the connection to another loop after a leg, or closes it after EOF or an error.
 func (s *stream) end() {
 	s.on(s.loop, "the end of a leg")
 	if s.flow = nil; s.eof || s.broken {
@@ -190,7 +190,7 @@ func (m *mover) SetError(err error) {
 	}
 }
 
-// SetStopped is called when the loop drains, which keeps the descriptor.
+// SetStopped finishes the stream on a loop that drains, which keeps the descriptor.
 func (m *mover) SetStopped() {
 	s := (*stream)(m)
 	if !s.stopping[s.index(s.loop)] {
@@ -222,7 +222,7 @@ type flow struct {
 	recv   reactor.RecvManyOp
 	send   reactor.SendvOp
 	queue  []reactor.Lease
-	flying int  // those of them that are being sent
+	flying int  // how many of them are being sent
 	items  int  // after which it has had enough
 	room   int  // bytes that it may be given, by its credit
 	done   bool // nothing more is received
@@ -242,7 +242,7 @@ func newFlow(s *stream) {
 	f.recv.Start()
 }
 
-// Env has the leg's stop token.
+// Env returns the leg's stop token.
 func (f *flow) Env() sender.Env       { return f }
 func (f *flow) StopToken() stop.Token { return f.source.Token() }
 

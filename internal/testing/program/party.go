@@ -23,7 +23,7 @@ func NewTalk(k *simring.Kernel) *Talk {
 	return &Talk{k: k, most: headerLen + k.Rand().IntN(1<<(1+k.Rand().IntN(12)))}
 }
 
-// Parties are all that took part.
+// Parties returns all that took part.
 func (w *Talk) Parties() []*Party { return w.parties }
 
 // Party is one side of a connection. It sends bytes that tell their sender and their place, then half-closes or
@@ -41,7 +41,7 @@ type Party struct {
 	Refused   bool // it could not connect
 
 	plan   int // bytes to be sent
-	resets int // it resets when it has moved so many; < 0: it does not
+	resets int // it resets when it has moved this many; < 0: it does not
 	header [headerLen]byte
 }
 
@@ -78,7 +78,7 @@ func (w *Talk) Clients(up func() bool) (clients *int) {
 	return &n
 }
 
-// at is the i-th byte that the party sends.
+// at returns the i-th byte that the party sends.
 func (p *Party) at(i int) byte {
 	if i < headerLen {
 		return binary.BigEndian.AppendUint32(nil, p.id)[i]

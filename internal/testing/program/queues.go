@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Queues has tasks on several loops, and threads, that pass items through one queue, and tasks of each loop that wait
+// Queues runs tasks on several loops, and threads, that pass items through one queue, and tasks of each loop that wait
 // for a condition. Some tasks are stopped, and sometimes a loop. No item may be lost or come twice.
 func Queues(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
@@ -110,7 +110,7 @@ func (q *queues) pop(t *task.T) error {
 	}
 }
 
-// onCond has tasks of a loop that wait for tokens, and one that makes as many.
+// onCond runs tasks of a loop that wait for tokens, and one that makes as many.
 func (q *queues) onCond(l *reactor.Loop) {
 	cond, tokens := new(task.Cond), 0
 	waiting := q.k.Rand().IntN(4)

@@ -57,7 +57,7 @@ func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
 	}
 }
 
-// running are loops that run, each on a thread of its own.
+// running are loops that run, each on its own thread.
 type running struct {
 	All  []*reactor.Loop
 	up   int
@@ -93,7 +93,7 @@ func (s *running) Stop() {
 	}
 }
 
-// endSoon has another thread stop the loops when no clients are left. Sometimes it is early: it calls stopSome first,
+// endSoon lets another thread stop the loops when no clients are left. Sometimes it is early: it calls stopSome first,
 // and may not wait for the clients.
 func (s *running) endSoon(k *simring.Kernel, clients *int, stopSome func()) (early bool) {
 	early = k.Rand().IntN(3) == 0
@@ -134,7 +134,7 @@ func launch(k *simring.Kernel, l *reactor.Loop, f func(*task.T) error, end func(
 	return j
 }
 
-// Env has the loop and the stop token.
+// Env returns the loop and the stop token.
 func (j *taskRun) Env() sender.Env             { return j }
 func (j *taskRun) Scheduler() sender.Scheduler { return j.loop }
 func (j *taskRun) StopToken() stop.Token       { return j.source.Token() }

@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Scopes has threads that spawn work into a counting scope, on one of several loops, and others that stop, close and
+// Scopes runs threads that spawn work into a counting scope, on one of several loops, and others that stop, close and
 // join the scope. Each piece of work must complete once before the scope is joined, and none must begin afterwards.
 func Scopes(k *simring.Kernel) (check func()) {
 	rng := k.Rand()

@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Tasks is an echo server with a task for each connection, and its clients. Another thread stops some of the tasks, and
-// sometimes a loop.
+// Tasks runs an echo server with a task for each connection, and its clients. Another thread stops some of the tasks,
+// and sometimes a loop.
 func Tasks(k *simring.Kernel) (check func()) {
 	s := &taskServer{k: k}
 	loops := make([]*reactor.Loop, 1+k.Rand().IntN(2))

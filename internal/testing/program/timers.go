@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Timers has a loop with many sleeps, tickers and deadlines. Other threads stop some of them. Sleeps and tickers are
+// Timers runs a loop with many sleeps, tickers and deadlines. Other threads stop some of them. Sleeps and tickers are
 // reset. Each sleep must complete once: in time, or stopped. Each tick must be on its schedule. A read with a deadline
 // must not lose bytes.
 func Timers(k *simring.Kernel) (check func()) {
@@ -84,7 +84,7 @@ func (s *timers) stopOne() {
 	p.source.RequestStop()
 }
 
-// sometime is a random time, which may be in the past.
+// sometime draws a time, which may be in the past.
 func (s *timers) sometime() int64 {
 	d := s.k.Rand().Int64N(1 << s.k.Rand().IntN(34))
 	return max(s.k.Now()+d-d/8, 1)
@@ -136,7 +136,7 @@ func (s *sleep) reset() {
 	}
 }
 
-// Env has the sleep's stop token.
+// Env returns the sleep's stop token.
 func (s *sleep) Env() sender.Env       { return s }
 func (s *sleep) StopToken() stop.Token { return s.source.Token() }
 

@@ -56,7 +56,7 @@ func (t *ticks) stop() {
 	t.source.RequestStop()
 }
 
-// Env has the stop token.
+// Env returns the stop token.
 func (t *ticks) Env() sender.Env       { return t }
 func (t *ticks) StopToken() stop.Token { return t.source.Token() }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Unixgrams is tasks that send datagrams to a unix socket, whose reader is slower than they are: its queue is full most
-// of the time. What was sent arrives once, whole and in order, and senders that wait do not keep their loop busy.
+// Unixgrams runs tasks that send datagrams to a unix socket, whose reader is slower than they are: its queue is full
+// most of the time. What was sent arrives once, whole and in order, and senders that wait do not keep their loop busy.
 func Unixgrams(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	u := &unixgrams{k: k, name: "@reader", slowness: time.Duration(1e5 + rng.Int64N(2e7))}
@@ -121,7 +121,7 @@ type unixgramWriter struct {
 	socket        reactor.Socket
 }
 
-// datagram is the i-th one.
+// datagram returns the i-th datagram.
 func (w *unixgramWriter) datagram(i int) []byte {
 	b := binary.BigEndian.AppendUint32([]byte{byte(w.number), byte(i)}, uint32(i)*2654435761)
 	return b[:2+i%5]

@@ -65,7 +65,7 @@ func (w *Writer) use(secret []byte) {
 	w.iv = w.expand("iv", 12)
 }
 
-// Record is an encrypted record.
+// Record returns an encrypted record.
 func (w *Writer) Record(kind byte, content []byte) []byte {
 	nonce := bytes.Clone(w.iv)
 	for i := range 8 {
@@ -76,7 +76,7 @@ func (w *Writer) Record(kind byte, content []byte) []byte {
 	return w.aead.Seal(header, nonce, append(bytes.Clone(content), kind), header)
 }
 
-// KeyUpdate is a KeyUpdate that requests one of the other side. Behind it the next secret is in use.
+// KeyUpdate returns a KeyUpdate that requests one of the other side. Behind it the next secret is in use.
 func (w *Writer) KeyUpdate() []byte {
 	r := w.Record(22, []byte{24, 0, 0, 1, 1})
 	w.use(w.expand("traffic upd", 32))
