@@ -12,7 +12,7 @@ import (
 var balancedConnections = series.NewDesc("reactor_connections",
 	"Current number of connections that a balancer gave to the loop.", ofLoop...)
 
-// NewBalancer is a collector of how many connections each loop of b has. The label is the number of the loop in
+// NewBalancer returns a collector of how many connections each loop of b has. The label is the number of the loop in
 // [reactor.Balancer.Loops].
 func NewBalancer(b *reactor.Balancer) prometheus.Collector { return balancerCollector{b} }
 

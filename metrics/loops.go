@@ -70,8 +70,8 @@ var loopTable = series.Table[reactor.Stats]{
 		func(s *reactor.Stats) float64 { return float64(s.LeasedBytes) }),
 }
 
-// NewLoops is a collector of the counters of the loops, for [Handler] or another registry. It keeps the slice, which
-// must not change afterwards, and the loops, which may end before the collector is dropped.
+// NewLoops returns a collector of the counters of the loops, for [Handler] or another registry. It keeps the slice,
+// which must not change afterwards, and the loops, which may end before the collector is dropped.
 func NewLoops(loops []*reactor.Loop) prometheus.Collector {
 	sysctl, _ := os.ReadFile(disabledFile) // older kernels have none
 	return loopCollector{rings: ringsOf(loops, string(sysctl)), read: func() []reactor.Stats {
@@ -89,7 +89,7 @@ type ring struct {
 	setup, features uint32
 }
 
-// ringsOf is the ring of each loop, which never changes.
+// ringsOf returns the ring of each loop, which never changes.
 func ringsOf(loops []*reactor.Loop, sysctl string) []ring {
 	rings := make([]ring, len(loops))
 	for i, l := range loops {
@@ -131,7 +131,7 @@ func (c loopCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// info is a series whose labels contain the information.
+// info returns a series whose labels contain the information.
 func info(desc *prometheus.Desc, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, labels...)
 }

@@ -11,8 +11,8 @@ import (
 // processes. Source: the kernel's Documentation/admin-guide/sysctl/kernel.rst.
 const disabledFile = "/proc/sys/kernel/io_uring_disabled"
 
-// reason is one of a fixed set of words that says why a loop has its ring. sysctl is the content of disabledFile. The
-// word is "" if the loop has the ring that was asked for.
+// reason returns one of a fixed set of words that says why a loop has its ring. sysctl is the content of disabledFile.
+// The word is "" if the loop has the ring that was asked for.
 func reason(c reactor.RingChoice, sysctl string) string {
 	switch {
 	case c.Kind != reactor.Epoll:

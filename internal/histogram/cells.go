@@ -55,13 +55,13 @@ func New(schema, from, to int, classic ...time.Duration) *Cells {
 	return c
 }
 
-// Len is the number of cells.
+// Len returns the number of cells.
 func (c *Cells) Len() int { return len(c.bounds) + 1 }
 
-// Bounds are the upper bounds of all cells but the last. The caller must not change them.
+// Bounds returns the upper bounds of all cells but the last. The caller must not change them.
 func (c *Cells) Bounds() []time.Duration { return c.bounds }
 
-// Find is the cell of a duration.
+// Find returns the cell of a duration.
 func (c *Cells) Find(d time.Duration) int {
 	i := int(c.first[bits.Len64(uint64(max(d, 0)))])
 	for i < len(c.bounds) && d > c.bounds[i] {
@@ -70,16 +70,16 @@ func (c *Cells) Find(d time.Duration) int {
 	return i
 }
 
-// Classic are the bounds of the classic histogram. The caller must not change them.
+// Classic returns the bounds of the classic histogram. The caller must not change them.
 func (c *Cells) Classic() []time.Duration { return c.classic }
 
-// Schema is that of the native histogram.
+// Schema returns the schema of the native histogram.
 func (c *Cells) Schema() int { return c.schema }
 
-// ZeroThreshold is the largest duration in the zero bucket of the native histogram, in seconds.
+// ZeroThreshold returns the largest duration in the zero bucket of the native histogram, in seconds.
 func (c *Cells) ZeroThreshold() float64 { return math.Exp2(float64(c.lowest)) }
 
-// Native is the bucket of a cell in the native histogram. ok is false for the zero bucket.
+// Native returns the bucket of a cell in the native histogram. ok is false for the zero bucket.
 func (c *Cells) Native(cell int) (index int, ok bool) {
 	n := c.native[cell]
 	return c.lowest<<c.schema + n, n != 0

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is the system of a real process: the kernel that it runs on. It is a [Splicer], too.
+// Process returns the system of a real process: the kernel that it runs on. It is a [Splicer], too.
 func Process() System { return process{} }
 
 type process struct{}
@@ -25,7 +25,7 @@ func (process) Thread() int { return unix.Gettid() }
 
 var epoch = time.Now()
 
-// Clock is the time since the process began, plus one so that zero can mean never.
+// Clock returns the time since the process began, plus one so that zero can mean never.
 func (process) Clock() int64 { return int64(time.Since(epoch)) + 1 }
 
 // ThreadTime reads the thread's CPU clock, whose id is made as clock_getcpuclockid(3) and pthread_getcpuclockid(3)
@@ -61,7 +61,7 @@ func (process) Waitid(idType, id int, info *unix.Siginfo, options int, rusage *u
 
 func (process) Offload(f func()) { go f() }
 
-// Notify has a channel for each signal, with room for one: a signal that finds it full is told by what is there.
+// Notify makes a channel for each signal, with room for one: a signal that finds it full needs no second place.
 func (process) Notify(sig os.Signal, f func()) (cancel func()) {
 	c, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(c, sig)
@@ -82,7 +82,7 @@ func (process) Getdents(fd int, buf []byte) (int, error) { return unix.Getdents(
 
 func (process) Ftruncate(fd int, length int64) error { return unix.Ftruncate(fd, length) }
 
-// Splice is splice(2) of at most n bytes, which does not wait.
+// Splice calls splice(2) for at most n bytes, and does not wait.
 func (process) Splice(from, to, n int) (int, error) {
 	moved, err := unix.Splice(from, nil, to, nil, n, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 	return int(moved), err

@@ -16,7 +16,7 @@ type Ring interface {
 	// Enter submits what is queued, and waits for a completion, a Wake or the timeout: 0 does not wait, a negative
 	// timeout is none.
 	Enter(timeout time.Duration) error
-	// Pop takes one completion; false: there is none.
+	// Pop takes one completion; false without one.
 	Pop(cqe *uring.CQE) bool
 	// Wake makes a waiting Enter, or the next one, return. From any thread.
 	Wake() error

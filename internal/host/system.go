@@ -9,7 +9,7 @@ import (
 // System is what a loop needs of the machine besides its ring: threads, a clock, and the system calls that do not
 // block and so need no entry.
 //
-// The system calls are those of package unix, with its errors. Descriptors are numbered as those of the ring.
+// The system calls behave as in package unix, with its errors. Descriptors are numbered as those of the ring.
 type System interface {
 	// BindThread binds the calling goroutine to its thread for good, and returns the thread's id.
 	BindThread() int
@@ -36,7 +36,7 @@ type System interface {
 	// Offload runs f on another thread, on which f may block.
 	Offload(f func())
 	// Notify calls f, on other threads, after sig has arrived. Signals that arrive before the call of f may share it.
-	// When cancel has returned, f is not called any more.
+	// When cancel has returned, f is no longer called.
 	Notify(sig os.Signal, f func()) (cancel func())
 
 	// The calls below may block. They are made on the threads of Offload.

@@ -5,19 +5,19 @@ import "unsafe"
 // Links are the neighbours of an element of a List. The zero Links are on no list.
 type Links struct{ prev, next *Links }
 
-// Next is the element behind l; nil: l is the last.
+// Next returns the element behind l, or nil.
 func (l *Links) Next() *Links { return l.next }
 
-// Prev is the element before l, or nil.
+// Prev returns the element before l, or nil.
 func (l *Links) Prev() *Links { return l.prev }
 
 // List is a doubly linked list. The zero List is empty.
 type List struct{ first, last *Links }
 
-// First is the first element; nil: the list is empty.
+// First returns the first element, or nil.
 func (q *List) First() *Links { return q.first }
 
-// Last is the last element, or nil.
+// Last returns the last element, or nil.
 func (q *List) Last() *Links { return q.last }
 
 // Empty reports whether the list has no element.
@@ -63,7 +63,7 @@ func (q *List) Remove(l *Links) {
 	l.prev, l.next = nil, nil
 }
 
-// PopFront takes the first element out of the list; nil: it is empty.
+// PopFront takes the first element out of the list; nil if it is empty.
 func (q *List) PopFront() *Links {
 	l := q.first
 	if l != nil {
@@ -72,7 +72,7 @@ func (q *List) PopFront() *Links {
 	return l
 }
 
-// Owner is the T whose Links at the offset are l; nil if l is nil. The offset is unsafe.Offsetof of that field.
+// Owner returns the T whose Links at the offset are l; nil if l is nil. The offset is unsafe.Offsetof of that field.
 func Owner[T any](l *Links, offset uintptr) *T {
 	if l == nil {
 		return nil

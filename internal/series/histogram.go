@@ -9,8 +9,9 @@ import (
 	"github.com/reactord/reactord/internal/histogram"
 )
 
-// Histogram is durations that were counted in cells: counts has one for each cell, or is nil if there were none. It is
-// a classic histogram, and a native one for those who scrape these. It keeps nothing of counts.
+// Histogram returns the metric of durations that were counted in cells: counts has one for each cell, or is nil if
+// nothing was counted. It is a classic histogram, and a native one for servers that scrape these. It keeps nothing of
+// counts.
 func Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration,
 	labels ...string,
 ) prometheus.Metric {

@@ -15,12 +15,12 @@ type Scrape struct {
 	words map[[2]string]*dto.LabelPair
 }
 
-// NewScrape is a scrape that sends to ch.
+// NewScrape returns a scrape that sends to ch.
 func NewScrape(ch chan<- prometheus.Metric) *Scrape {
 	return &Scrape{ch, map[[2]string]*dto.LabelPair{}}
 }
 
-// word is a label that is made once in a scrape.
+// word returns a label, which it makes once in a scrape.
 func (s *Scrape) word(name, value string) *dto.LabelPair {
 	key := [2]string{name, value}
 	p := s.words[key]
@@ -32,10 +32,10 @@ func (s *Scrape) word(name, value string) *dto.LabelPair {
 	return p
 }
 
-// Of is what series are of: they have these labels, NAME, VALUE and so on.
+// Of returns the owner of series that have these labels: NAME, VALUE and so on.
 func (s *Scrape) Of(labels ...string) Owner { return Owner{s, s.with(nil, labels)} }
 
-// with is labels and further ones, in the order of their names.
+// with adds further labels to pairs, in the order of their names.
 func (s *Scrape) with(pairs []*dto.LabelPair, labels []string) []*dto.LabelPair {
 	all := make([]*dto.LabelPair, len(pairs), len(pairs)+len(labels)/2)
 	copy(all, pairs)

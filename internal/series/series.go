@@ -9,12 +9,12 @@ type Series[T any] struct {
 	value func(*T) float64
 }
 
-// Counter is a series that only grows.
+// Counter returns a series that only grows.
 func Counter[T any](name, help string, labels []string, value func(*T) float64) Series[T] {
 	return Series[T]{NewDesc(name, help, labels...), prometheus.CounterValue, value}
 }
 
-// Gauge is a series that grows and shrinks.
+// Gauge returns a series that grows and shrinks.
 func Gauge[T any](name, help string, labels []string, value func(*T) float64) Series[T] {
 	return Series[T]{NewDesc(name, help, labels...), prometheus.GaugeValue, value}
 }
@@ -49,12 +49,12 @@ func NewDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("reactord_"+name, help, labels, nil)
 }
 
-// Value is the current value of a gauge that is no part of a table.
+// Value returns the current value of a gauge that is no part of a table.
 func Value(desc *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
 }
 
-// Count is the current value of a counter that is no part of a table.
+// Count returns the current value of a counter that is no part of a table.
 func Count(desc *prometheus.Desc, n float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, n, labels...)
 }

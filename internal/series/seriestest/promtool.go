@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Need is the path of a program of Debian's package prometheus. Without it the test is skipped; with CI=true it fails.
+// Need returns the path of a program of Debian's package prometheus. Without it the test is skipped; with CI=true it
+// fails.
 func Need(t testing.TB, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -21,7 +22,7 @@ func Need(t testing.TB, program string) string {
 	return path
 }
 
-// Promtool has "promtool check metrics" check a page.
+// Promtool checks a page with "promtool check metrics".
 func Promtool(t *testing.T, page string) {
 	t.Helper()
 	cmd := exec.Command(Need(t, "promtool"), "check", "metrics")

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
-// Expose is the page of a scrape of c alone. The registry is pedantic: everything that is collected must have been
+// Expose returns the page of a scrape of c alone. The registry is pedantic: everything that is collected must have been
 // described, and must be consistent.
 func Expose(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
@@ -21,7 +21,7 @@ func Expose(t *testing.T, c prometheus.Collector) string {
 	return Get(t, promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 }
 
-// Get is the page of a scrape of h.
+// Get returns the page of a scrape of h.
 func Get(t *testing.T, h http.Handler) string {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -32,7 +32,7 @@ func Get(t *testing.T, h http.Handler) string {
 	return answer.Body.String()
 }
 
-// Samples is the lines of a page that are series.
+// Samples returns the lines of a page that are series.
 func Samples(page string) string {
 	var out strings.Builder
 	for line := range strings.Lines(page) {
@@ -43,7 +43,7 @@ func Samples(page string) string {
 	return out.String()
 }
 
-// Count is how many series c has.
+// Count returns how many series c has.
 func Count(t *testing.T, c prometheus.Collector) int {
 	t.Helper()
 	return strings.Count(Samples(Expose(t, c)), "\n")
