@@ -73,7 +73,7 @@ func (c *calibrateCommand) Run(ctx context.Context) error {
 	return c.besideOthers(ctx, w)
 }
 
-// besideC compares echoes with those of the client in C.
+// besideC compares echoes with the client in C.
 func (c *calibrateCommand) besideC(ctx context.Context, w *workshop) error {
 	server := referencePeer(cEpoll, "echo_epoll")
 	if _, err := server.prepare(ctx, w); err != nil {
@@ -114,8 +114,8 @@ func (c *calibrateCommand) besideC(ctx context.Context, w *workshop) error {
 	return nil
 }
 
-// echoGenerators are the reference in C, which sends messages one by one or all that are due together, and this program
-// on each ring.
+// echoGenerators returns the reference in C, which sends messages one by one or all that are due together, and this
+// program on each ring.
 func (c *calibrateCommand) echoGenerators(w *workshop, depth int) []*generator {
 	all := []*generator{c.reference(w, "C epoll, a send a message", "each")}
 	if depth > 1 {
@@ -146,7 +146,7 @@ func (c *calibrateCommand) reference(w *workshop, name, how string) *generator {
 	}
 }
 
-// self is this program. With a rate its mode is rate, else echo.
+// self returns this program as a generator. With a rate its mode is rate, else echo.
 func (c *calibrateCommand) self(w *workshop, name, mode string, args ...string) *generator {
 	result := w.path("result.json")
 	return &generator{
@@ -261,7 +261,7 @@ func childrenTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// table has a row for each generator: its figures, and for some of them the ratio to the first row.
+// table returns a row for each generator: its figures, and for some of them the ratio to the first row.
 func table(all []*turns, head []string, columns []func(made) float64, times map[int]bool) string {
 	var b strings.Builder
 	writeRow(&b, head)
@@ -289,7 +289,7 @@ func lag(m made) float64  { return m.lag }
 
 func waited(m made) float64 { return 100 * m.wait }
 
-// perCPU is the rate for each second of CPU time.
+// perCPU returns the rate for each second of CPU time.
 func perCPU(m made) float64 { return 1e3 / m.cpu }
 
 func closedTable(all []*turns, first string) string {
@@ -306,7 +306,7 @@ func openTable(all []*turns) string {
 // same is the largest relative difference of two latencies that count as equal.
 const same = 0.02
 
-// verdicts says for each generator whether its latency equals that of the first one.
+// verdicts reports for each generator whether its latency equals the first one's.
 func verdicts(all []*turns) string {
 	var b strings.Builder
 	for _, t := range all[1:] {

@@ -27,12 +27,12 @@ type claim struct {
 	Limit float64
 }
 
-// better returns the limit of the claim that a peer is so many times better.
+// better returns the limit of the claim that a peer is this many times better.
 func better(times float64) float64 { return 1 / times }
 
 func cases() []*benchCase { return append(serverCases(), proxyCases()...) }
 
-// serverCases are those of servers.
+// serverCases returns the cases of servers.
 func serverCases() []*benchCase {
 	return []*benchCase{
 		{
@@ -84,7 +84,7 @@ func serverCases() []*benchCase {
 	}
 }
 
-// proxyCases are those of proxies.
+// proxyCases returns the cases of proxies.
 func proxyCases() []*benchCase {
 	return []*benchCase{
 		{
@@ -145,7 +145,7 @@ func proxyCases() []*benchCase {
 	}
 }
 
-// group is the group of the peers (see suitePeers).
+// group returns the group of the peers (see suitePeers).
 func (c *benchCase) group() string {
 	switch {
 	case c.Serve != "":
@@ -173,7 +173,7 @@ var redisClaims = []claim{{handUring, redisServer, better(1.1)}, {handUring, gne
 // bulkChunk is the number of bytes of each send of a bulk upstream.
 const bulkChunk = 64 << 10
 
-// redisLoad is a command in RESP. There are few keys, so that all are set before the measurement.
+// redisLoad returns the load of a command in RESP. There are few keys, so that all are set before the measurement.
 func redisLoad(command string) []string {
 	return []string{"redis", "--command", command, "--pipeline", "16", "--keys", "100", "--size", "64"}
 }
@@ -191,7 +191,7 @@ func (c *benchCase) unit() string {
 	return "CPU µs/message"
 }
 
-// speed returns the unit of the rate that is shown beside the figure.
+// speed returns the unit of the rate that is shown next to the figure.
 func (c *benchCase) speed() string {
 	if c.Bulk {
 		return "MiB/s"

@@ -17,7 +17,7 @@ const (
 	startLimit = 10 * time.Second       // until a server listens
 	warmup     = 250 * time.Millisecond // load before the measurement
 	settle     = 3 * time.Second        // connections are idle for this time before their memory is read
-	slack      = 30 * time.Second       // the longest overhead of a measurement beside its load
+	slack      = 30 * time.Second       // the longest overhead of a measurement on top of its load
 )
 
 // A sample is one measurement of one peer.

@@ -59,7 +59,7 @@ type peer struct {
 	command func(w *workshop, listen, upstream string) (argv []string, err error)
 }
 
-// suitePeers returns the peers in groups. Commands are those of --with.
+// suitePeers returns the peers in groups. Commands are the commands of --with.
 func suitePeers(commands []string) map[string][]*peer {
 	echoes, proxies := echoPeers(), proxyPeers()
 	for _, text := range commands {
@@ -146,7 +146,8 @@ func proxyPeers() []*peer {
 	}
 }
 
-// patientPeers are proxies with a minimum wait. They are for open loops: in a closed loop there is nothing to batch.
+// patientPeers returns proxies with a minimum wait. They are for open loops: in a closed loop there is nothing to
+// batch.
 func patientPeers() []*peer {
 	return []*peer{
 		needsIOUring(reactordPeer(minUring, "io_uring", "--min-wait", "350us")),
@@ -168,12 +169,12 @@ func needsIOUring(p *peer) *peer {
 	return p
 }
 
-// stylePeer is a server of this program on one loop, over tcp, tls or udp.
+// stylePeer returns a server of this program on one loop, over tcp, tls or udp.
 func stylePeer(name, behaviour, scheme, style, ring string) *peer {
 	return selfPeer(name, behaviour, scheme, "--style", style, "--ring", ring, "--loops", "1")
 }
 
-// netPeer is a server of this program on Go's net.
+// netPeer returns a server of this program on Go's net.
 func netPeer(behaviour, scheme string) *peer {
 	return selfPeer(goNet, behaviour, scheme, "--style", "net")
 }
@@ -189,7 +190,7 @@ func selfPeer(name, behaviour, scheme string, args ...string) *peer {
 	}
 }
 
-// libraryPeer is a server of the nested module peers/, which is named after the library.
+// libraryPeer returns a server of the nested module peers/, which is named after the library.
 func libraryPeer(name, server string) *peer {
 	return &peer{
 		name: name,
@@ -202,7 +203,7 @@ func libraryPeer(name, server string) *peer {
 	}
 }
 
-// referencePeer is a server of reference/, compiled by gcc.
+// referencePeer returns a server of reference/, compiled by gcc.
 func referencePeer(name, source string, libs ...string) *peer {
 	return &peer{
 		name: name,
@@ -219,7 +220,7 @@ func referencePeer(name, source string, libs ...string) *peer {
 	}
 }
 
-// reactordPeer is the daemon's proxy, built from this module.
+// reactordPeer returns the daemon's proxy, built from this module.
 func reactordPeer(name, ring string, flags ...string) *peer {
 	return &peer{
 		name: name,
@@ -308,7 +309,7 @@ listen bench
 	server upstream %s
 `
 
-// redisPeer is redis-server without persistence.
+// redisPeer returns redis-server without persistence.
 func redisPeer() *peer {
 	return &peer{
 		name: redisServer,
@@ -325,7 +326,7 @@ func redisPeer() *peer {
 	}
 }
 
-// commandPeer is a server that the user names, as NAME=COMMAND.
+// commandPeer returns a server that the user names, as NAME=COMMAND.
 func commandPeer(text string) *peer {
 	name, command, _ := strings.Cut(text, "=")
 	return &peer{

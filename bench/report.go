@@ -75,7 +75,7 @@ func (r *suiteReport) allMet() bool {
 	return true
 }
 
-// figures returns the figures of a peer, one for each round; nil: not measured.
+// figures returns the figures of a peer, one for each round; nil if not measured.
 func (c *caseReport) figures(name string) []float64 {
 	for _, p := range c.Peers {
 		if p.Name == name {
@@ -129,7 +129,7 @@ func (r *suiteReport) markdown() string {
 	return b.String()
 }
 
-// table has a row for each peer, under a row of headings.
+// table returns a row for each peer, under a row of headings.
 func (c *caseReport) table() [][]string {
 	head := []string{"server", c.unit()}
 	for _, ref := range c.Refs {
@@ -162,7 +162,7 @@ func (c *caseReport) table() [][]string {
 	return table
 }
 
-// rates are columns that show how reliable the figure is: messages or MiB a second; the CPU share of each side (the
+// rates returns columns that show how reliable the figure is: messages or MiB a second; the CPU share of each side (the
 // side at 100 % sets the pace); and the share of the time that a side waited for its CPU, the larger one of both.
 func (p *peerReport) rates(bulk bool) []string {
 	var rate, server, load, disturbed []float64
@@ -186,7 +186,7 @@ func (p *peerReport) rates(bulk bool) []string {
 	}
 }
 
-// latencies are the columns of an open loop: the round-trip times.
+// latencies returns the columns of an open loop: the round-trip times.
 func (p *peerReport) latencies() []string {
 	var p50, p99 []float64
 	for _, s := range p.Samples {
@@ -199,7 +199,7 @@ func (p *peerReport) latencies() []string {
 	}
 }
 
-// claims has a row for each: the case, the claim, what was measured, and the verdict.
+// claims returns a row for each claim: the case, the claim, what was measured, and the verdict.
 func (r *suiteReport) claims() (rows [][]string) {
 	for _, c := range r.Cases {
 		for _, cl := range c.Claims {

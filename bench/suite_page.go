@@ -48,5 +48,5 @@ func (c *caseReport) Bars() template.HTML {
 	return report.Bars(c.unit()+": medians, and from the least to the largest; less is better", bars)
 }
 
-// Table has all figures of the case.
+// Table returns all figures of the case.
 func (c *caseReport) Table() [][]string { return c.table() }

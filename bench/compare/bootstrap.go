@@ -11,7 +11,7 @@ import (
 // resamples is the number of resamples of the bootstrap.
 const resamples = 10_000
 
-// change returns the difference of the medians of b and a, relative to that of a, with its 95 per cent interval. It is
+// change returns the difference of the medians of b and a, relative to a's, with its 95 per cent interval. It is
 // undefined if the median of a is 0.
 func change(a, b []float64) (median, low, high float64) {
 	ratio := func(a, b float64) float64 {

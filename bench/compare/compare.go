@@ -26,11 +26,11 @@ type Comparison struct {
 	Rows []Row
 }
 
-// Row compares one metric of one group with that of the base.
+// Row compares one metric of one group with the base's.
 type Row struct {
 	Metric, Name    string
 	Base, Value     stats.Summary
-	Change          float64 // of the medians, relative to that of the base
+	Change          float64 // of the medians, relative to the base's
 	Low, High       float64 // its 95 per cent interval
 	Enough, Differs bool
 	better          bool

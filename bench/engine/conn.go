@@ -128,7 +128,7 @@ func (c *conn) prepare() error {
 	return nil
 }
 
-// connected is called when connect(2) has succeeded.
+// connected begins the handshake, or the session, after connect(2) has succeeded.
 func (c *conn) connected() {
 	if (c.worker().datagrams || c.backoff > 0) && c.isOwnPeer() {
 		c.fail(record.Refused)
@@ -147,7 +147,7 @@ func (c *conn) connected() {
 	c.stands()
 }
 
-// isOwnPeer reports whether the socket is connected to itself: if nothing has the target's port any more, the kernel
+// isOwnPeer reports whether the socket is connected to itself: if nothing has the target's port any longer, the kernel
 // may choose it as the local one.
 func (c *conn) isOwnPeer() bool {
 	target := c.worker().cfg.Target.Addr
@@ -158,7 +158,7 @@ func (c *conn) isOwnPeer() bool {
 	return err == nil && a.AddrPort() == target
 }
 
-// stands is called when the connection is open for its session: with TLS, after the handshake.
+// stands opens the session of the connection: with TLS, after the handshake.
 func (c *conn) stands() {
 	g := c.group
 	c.become(connOpen)
@@ -227,7 +227,7 @@ func (c *conn) fail(kind record.Failure) {
 	c.close(true)
 }
 
-// failLater is fail for a connection that has no socket. The timer reports it to the session.
+// failLater fails a connection that has no socket. The timer reports it to the session.
 func (c *conn) failLater(kind record.Failure) {
 	c.become(connUnopened)
 	c.group.win.Errors[kind]++

@@ -76,7 +76,7 @@ func (r *connReceived) SetError(err error) { (*conn)(r).broke(err) }
 func (r *connReceived) SetStopped()        {}
 func (r *connReceived) Env() sender.Env    { return sender.EmptyEnv{} }
 
-// broke is called when a receive or a send completes with an error.
+// broke fails the connection when a receive or a send completes with an error.
 func (c *conn) broke(err error) {
 	if !errors.Is(err, net.ErrClosed) {
 		c.fail(record.FailureOf(err))

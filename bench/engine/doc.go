@@ -30,10 +30,10 @@
 // the pace. When the target stalls for a second, no messages are sent during that second, and only one sample of each
 // connection shows the stall.
 //
-// In an open loop the times at which messages are due are fixed in advance (file schedule). A message that is due
-// while every connection waits for a reply is sent as soon as a connection is free. Its latency counts from the time
-// at which it was due. So a stall of one second shows in every message that was due during that second. The service
-// time, which counts from the time at which the message was sent, is recorded beside it.
+// In an open loop the times at which messages are due are fixed in advance (file schedule). A message that is due while
+// every connection waits for a reply is sent as soon as a connection is free. Its latency counts from the time at which
+// it was due. So a stall of one second shows in every message that was due during that second. The service time, which
+// counts from the time at which the message was sent, is recorded next to it.
 //
 // # Phases
 //

@@ -97,7 +97,7 @@ func (t *groupOpener) OnTimer(int64) {
 	g.w.flush()
 }
 
-// opened is called when a connection is open.
+// opened counts an open connection, and opens the next.
 func (g *group) opened(c *conn) {
 	g.standing++
 	if !g.persistent || c.stood {
@@ -150,8 +150,8 @@ func (g *group) isBusy() bool { return g.busy > 0 || g.hasDue() }
 // isOpening reports whether a connection is not opened yet, or connects.
 func (g *group) isOpening() bool { return g.unopened < len(g.conns) || g.connecting > 0 }
 
-// ready is called when a connection can take a piece of work. A connection that can take several calls it as many
-// times.
+// ready gives work to a connection that can take a piece, or makes it wait for work. A connection that can take several
+// calls it as many times.
 func (g *group) ready(c *conn, now int64) {
 	switch {
 	case g.pace == paceClosed:
@@ -205,7 +205,7 @@ func (g *group) begin(c *conn, intended, now int64) {
 	c.session.begin(intended, now)
 }
 
-// done is called when n pieces of work have completed or failed.
+// done counts n pieces of work that have completed or failed.
 func (g *group) done(n int, now int64) {
 	g.busy -= n
 	g.last = now

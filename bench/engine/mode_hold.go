@@ -53,7 +53,7 @@ func (s *holdSession) expired() {
 	}
 }
 
-// begin is called when a phase begins, and by expired.
+// begin sends a message. It is called when a phase begins, and by expired.
 func (s *holdSession) begin(intended, now int64) { s.exchange.begin(intended, now) }
 
 func (s *holdSession) received(p []byte) {

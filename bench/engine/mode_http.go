@@ -195,7 +195,7 @@ func (h *httpCodec) header(line []byte) error {
 	return nil
 }
 
-// headed is called after the last header.
+// headed decides after the last header what follows it.
 func (h *httpCodec) headed() (done bool, err error) {
 	switch {
 	case h.status/100 == 1: // another header follows

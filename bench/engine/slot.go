@@ -14,7 +14,7 @@ func (s *slot) take(intended, sent int64) {
 	s.c.open()
 }
 
-// done is called when the connection has done its work.
+// done records when the connection has done its work.
 func (s *slot) done() {
 	s.whole = s.c.clock()
 	s.c.since = 0

@@ -38,7 +38,7 @@ func (c *conn) startTLS() {
 	}))
 }
 
-// run is the coroutine: the handshake, and then the receives.
+// run does the handshake, and then the receives. It is the coroutine.
 func (tc *tlsConn) run() {
 	c, w := tc.c, tc.c.worker()
 	if err := tc.conn.Handshake(); err != nil {

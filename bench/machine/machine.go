@@ -136,7 +136,7 @@ func online(list string) (n int) {
 }
 
 // revision returns the commit that the program was built from, with a mark if there were uncommitted changes. A program
-// that `go run` builds does not have it. Then the revision is that of the working directory.
+// that `go run` builds does not have it. Then the revision is the working directory's.
 func revision(ctx context.Context) string {
 	commit, dirty := "", ""
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -1,6 +1,6 @@
 // Command peers has servers on three other libraries: gnet v2.9.7, netpoll v0.7.2 and nbio v1.6.7. `bench suite`
-// measures them and compares them with reactord. The command is a module of its own, so that its dependencies stay out
-// of the module of reactord.
+// measures them and compares them with reactord. The command is a separate module, so that its dependencies stay out of
+// the module of reactord.
 //
 //	go build -tags poll_opt,gc_opt -o peers .
 //	peers gnet echo --listen tcp://127.0.0.1:7000 --loops 1

@@ -5,9 +5,9 @@
 //
 // [CPUTime] reads the CPU clock of a process: clock_gettime(2) with the clock id that clock_getcpuclockid(3) makes from
 // the process id. It is the most exact account of the kernel. It has the user and kernel time in nanoseconds of all
-// threads, with those that have ended and the workers of io_uring, and it is up to date at the time of the call. The
-// same sum in /proc/PID/stat is rounded to ticks of 10 ms. /proc/PID/schedstat is of one thread and up to a tick late.
-// All three charge interrupts and softirqs to the process that they interrupt.
+// threads, including ended ones and the workers of io_uring, and it is up to date at the time of the call. The same sum
+// in /proc/PID/stat is rounded to ticks of 10 ms. /proc/PID/schedstat is of one thread and up to a tick late. All three
+// charge interrupts and softirqs to the process that they interrupt.
 //
 // # Life of a child
 //

@@ -94,7 +94,7 @@ func (h *Histogram) Reset() {
 // Count returns the number of durations.
 func (h *Histogram) Count() int64 { return h.whole().TotalCount() }
 
-// At returns the duration that p per cent of all durations do not exceed, or 0 if there are none.
+// At returns the duration that p per cent of all durations do not exceed, or 0 without durations.
 func (h *Histogram) At(p float64) time.Duration { return time.Duration(h.whole().ValueAtPercentile(p)) }
 
 // Max returns the longest duration.

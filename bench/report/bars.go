@@ -23,7 +23,7 @@ type Bar struct {
 const barsWidth, barsHeight = 1000.0, 24.0
 
 // Bars draws rows below each other, from 0 and with the same scale. Without rows the result is empty. Names and figures
-// are text beside the drawings, so that they are readable on every width of the page.
+// are text next to the drawings, so that they are readable on every width of the page.
 func Bars(title string, bars []Bar) template.HTML {
 	if len(bars) == 0 {
 		return ""

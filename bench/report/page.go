@@ -71,7 +71,7 @@ func Page(w io.Writer, results []*record.Result, comparison *compare.Comparison)
 	return pageTemplate.Execute(w, p)
 }
 
-// subtitle says where and when the results were measured, as far as that is the same for all.
+// subtitle returns where and when the results were measured, as far as that is the same for all.
 func subtitle(results []*record.Result) string {
 	if len(results) == 0 {
 		return ""
@@ -151,7 +151,7 @@ func sum(r *record.Result) *record.Window {
 
 func nanoseconds(v float64) string { return units.Duration(time.Duration(v)) }
 
-// percentileChart has an axis on which each additional nine of the percentile has the same width.
+// percentileChart returns a chart with an axis on which each additional nine of the percentile has the same width.
 func percentileChart(results []*record.Result) *chart {
 	c := &chart{title: "Latency by percentile", y: axis{log: true, name: nanoseconds},
 		x: axis{label: "percentile of the messages", log: true, low: 1, high: 1e5}}

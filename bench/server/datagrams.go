@@ -90,7 +90,7 @@ func (r *reply) send(p []byte, to reactor.Address) {
 	r.op.Start()
 }
 
-// OnTimer is called when the reply is due.
+// OnTimer sends the reply, which is due.
 func (r *reply) OnTimer(int64) { r.send(r.later, r.to) }
 
 func (r *reply) SetValue(int)    { r.done() }

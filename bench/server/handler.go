@@ -23,7 +23,7 @@ func (c *Config) serveHandlers(ctx context.Context, target engine.Target) error 
 // highWater is how much may be unsent before a connection is not read from.
 const highWater = 256 << 10
 
-// serverConfig is how package server serves.
+// serverConfig returns the configuration of package server.
 func (c *Config) serverConfig(target engine.Target) (cfg server.Config, err error) {
 	cfg = server.Config{
 		Addr:      target.Addr,
@@ -40,7 +40,7 @@ func (c *Config) serverConfig(target engine.Target) (cfg server.Config, err erro
 	return cfg, err
 }
 
-// ended is the error of a server that has ended. Connections that were open then are no error.
+// ended returns the error of a server that has ended. Connections that were open then are no error.
 func ended(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil

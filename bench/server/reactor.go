@@ -141,7 +141,7 @@ type listener struct {
 	socket  reactor.Socket
 	accept  reactor.AcceptManyOp
 	closing reactor.CloseOp
-	free    *output         // a list of those that no connection uses
+	free    *output         // a list of the ones that no connection uses
 	answer  []byte          // of reply
 	pattern *engine.Pattern // of chargen
 }

@@ -13,18 +13,18 @@ type conn struct {
 	s      *listener
 	socket reactor.Socket
 	recv   reactor.RecvManyOp
-	out    *output // nil: there is nothing to send
+	out    *output // nil if there is nothing to send
 
 	owed   int32 // received bytes of an incomplete request
 	ended  bool  // EOF, or an error: nothing more will be received
 	closed bool
 }
 
-// output is what a connection needs while it sends or closes. The listener keeps those that are free. Pieces to send
-// are queued. The whole queue is sent by one operation, and meanwhile new pieces are queued.
+// output is what a connection needs while it sends or closes. The listener keeps the free ones. Pieces to send are
+// queued. The whole queue is sent by one operation, and meanwhile new pieces are queued.
 type output struct {
 	c       *conn
-	next    *output // in the list of those that are free
+	next    *output // in the list of free ones
 	send    reactor.SendvOp
 	closing reactor.CloseOp
 	timer   reactor.Timer // of the first piece that is not due
@@ -33,7 +33,7 @@ type output struct {
 	at      int64 // place in the pattern
 }
 
-// output is the connection's.
+// output returns the connection's output, and takes or makes one if it has none.
 func (c *conn) output() *output {
 	o := c.out
 	if o != nil {
@@ -122,7 +122,7 @@ func (o *output) flush() {
 	}
 }
 
-// OnTimer is called when the first piece is due.
+// OnTimer sends the pieces that are due.
 func (o *output) OnTimer(int64) { o.c.flush() }
 
 // drop removes the first n pieces, and returns how many of them were leases.
@@ -186,7 +186,7 @@ func (r *received) SetError(error)    { (*conn)(r).end() }
 func (r *received) SetStopped()       { (*conn)(r).end() }
 func (r *received) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// end is called when nothing more will be received. The queue is still sent.
+// end ends the receiving; the queue is still sent.
 func (c *conn) end() {
 	c.ended = true
 	c.flush()
@@ -207,7 +207,7 @@ func (o *output) SetError(error)  { o.fail() }
 func (o *output) SetStopped()     { o.fail() }
 func (o *output) Env() sender.Env { return sender.EmptyEnv{} }
 
-// fail is called after an error of the connection.
+// fail drops the queue after an error of the connection, and closes it.
 func (o *output) fail() {
 	o.sending = 0
 	o.drop(len(o.queue))

@@ -25,7 +25,7 @@ func (c *Config) serveTasks(ctx context.Context, target engine.Target) error {
 	}))
 }
 
-// plain is the connection of a task without TLS.
+// plain returns the connection of a task without TLS.
 func plain(conn net.Conn) *netconn.Conn {
 	if s, ok := conn.(*netconn.TLS); ok {
 		conn = s.NetConn()

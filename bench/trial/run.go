@@ -19,7 +19,7 @@ type Run struct {
 
 	Name, Mode string   // for the result
 	Arguments  []string // for the result
-	Processes  []int    // of the target. Default: those that listen there, if visible
+	Processes  []int    // of the target. Default: the ones that listen there, if visible
 
 	// Progress, if not nil, is called once a second with the recorded point.
 	Progress func(record.Point)
