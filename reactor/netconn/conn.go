@@ -29,10 +29,10 @@ type Conn struct {
 	drain            stop.Token
 
 	state   atomic.Uint32 // a connState
-	wanted  atomic.Uint32 // what other goroutines asked for, and the loop has yet to do
+	wanted  atomic.Uint32 // requests of other goroutines that the loop has yet to carry out
 	post    sender.Work   // makes the loop do it
 	ender   *ending       // from the beginning of the close on
-	out     *queue        // nil: Write awaits
+	out     *queue        // nil if Write awaits
 	address addresses
 }
 
@@ -67,8 +67,8 @@ func New(t *task.T, s *reactor.Socket) *Conn {
 	return c
 }
 
-// Init is [New] for a Conn that is a part of something else, in memory that is never moved. The Conn is zero before.
-// So nothing is allocated on the stack of a task, which is small.
+// Init does the same as [New] for a zero Conn that is part of another structure, in memory that is never moved. So
+// nothing is allocated on the stack of a task, which is small.
 func (c *Conn) Init(t *task.T, s *reactor.Socket) {
 	c.t, c.s, c.pool = t, s, poolOf(t, s.Loop(), "New")
 	c.post.Runner = (*posted)(c)
@@ -76,7 +76,7 @@ func (c *Conn) Init(t *task.T, s *reactor.Socket) {
 	c.writing.timer.Init(&c.writing)
 }
 
-// poolOf is the pool of the coroutines of a task that runs on the loop l, and by whose function it is called.
+// poolOf returns the pool of the coroutines of a task that runs on the loop l. It is called by the task's function.
 func poolOf(t *task.T, l *reactor.Loop, method string) *task.CoroutinePool {
 	sch := t.Scheduler()
 	for {
@@ -93,14 +93,14 @@ func poolOf(t *task.T, l *reactor.Loop, method string) *task.CoroutinePool {
 	return l.Coroutines()
 }
 
-// Socket is the socket of the connection, for its options. It belongs to the Conn. On the loop's thread.
+// Socket returns the socket of the connection, for its options. It belongs to the Conn. On the loop's thread.
 func (c *Conn) Socket() *reactor.Socket { return c.s }
 
-// Loop is the loop of the connection. On any goroutine.
+// Loop returns the loop of the connection. On any goroutine.
 func (c *Conn) Loop() *reactor.Loop { return c.s.Loop() }
 
-// Read receives into p what there is, and awaits that there is something. At the end of what the peer has sent it
-// returns io.EOF.
+// Read receives into p what has arrived, and awaits that something has. At the end of the peer's bytes it returns
+// io.EOF.
 //
 // The error is a *net.OpError that matches os.ErrDeadlineExceeded after the deadline, net.ErrClosed after Close, also
 // if another goroutine closes, and a syscall.Errno if the connection has failed. If the task is requested to stop, or
@@ -161,7 +161,7 @@ func (c *Conn) readError(err error) error { return c.opError("read", err) }
 
 func (c *Conn) writeError(err error) error { return c.opError("write", err) }
 
-// opError is err as package net would return it.
+// opError converts err to the error that package net would return.
 func (c *Conn) opError(op string, err error) error {
 	switch {
 	case err == nil || errors.Is(err, sender.ErrStopped):

@@ -15,12 +15,12 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// addresses are those of a Conn. The kernel is asked when they are first wanted.
+// addresses caches the addresses of a Conn. The kernel is asked when they are first wanted.
 type addresses struct{ p atomic.Pointer[endpoints] }
 
 type endpoints struct{ local, remote net.Addr }
 
-// known are the addresses if they were asked for before, or can be without waiting; else nil.
+// known returns the addresses if they were asked for before, or can be without waiting; else nil.
 func (c *Conn) known() (local, remote net.Addr) {
 	e := c.address.p.Load()
 	if e == nil && c.state.Load() == connOpen && c.pool.Here() {
@@ -32,15 +32,15 @@ func (c *Conn) known() (local, remote net.Addr) {
 	return e.local, e.remote
 }
 
-// LocalAddr is the address of this side: a *net.TCPAddr or *net.UnixAddr. On any goroutine. The kernel is asked once,
-// on the loop's thread, for which another goroutine waits. What the kernel does not know any more, because the
+// LocalAddr returns the address of this side: a *net.TCPAddr or *net.UnixAddr. On any goroutine. The kernel is asked
+// once, on the loop's thread, for which another goroutine waits. An address that the kernel has forgotten, because the
 // connection was reset or closed before, is a zero address, and not nil.
 func (c *Conn) LocalAddr() net.Addr { e := c.endpoints(); return orZero(e.local, e.local) }
 
-// RemoteAddr is the address of the peer, as [Conn.LocalAddr].
+// RemoteAddr returns the address of the peer, as [Conn.LocalAddr] does that of this side.
 func (c *Conn) RemoteAddr() net.Addr { e := c.endpoints(); return orZero(e.remote, e.local) }
 
-// orZero is a, or a zero address of local's kind.
+// orZero returns a, or a zero address of local's kind.
 func orZero(a, local net.Addr) net.Addr {
 	if a != nil {
 		return a
@@ -77,7 +77,7 @@ func endpointsOf(s *reactor.Socket) *endpoints {
 	return &endpoints{netAddr(local, local, typ), netAddr(remote, local, typ)}
 }
 
-// endpointsOfFD is endpointsOf for a descriptor that stays open meanwhile, on any goroutine.
+// endpointsOfFD asks the kernel as endpointsOf does, for a descriptor that stays open meanwhile. On any goroutine.
 func endpointsOfFD(fd int) endpoints {
 	var local, remote reactor.Address
 	typ, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
@@ -90,7 +90,7 @@ func endpointsOfFD(fd int) endpoints {
 	return endpoints{netAddr(local, local, typ), netAddr(remote, local, typ)}
 }
 
-// addressOf is the address of a unix.Sockaddr.
+// addressOf returns the address of a unix.Sockaddr.
 func addressOf(sa unix.Sockaddr) (a reactor.Address) {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
@@ -109,7 +109,7 @@ func addressOf(sa unix.Sockaddr) (a reactor.Address) {
 	return a
 }
 
-// netAddr is a in the form of package net. A unix socket without a name has an empty name, as in package net.
+// netAddr converts a to an address of package net. A unix socket without a name has an empty name, as in package net.
 func netAddr(a, local reactor.Address, typ int) net.Addr {
 	if addr := a.NetAddr(typ); addr != nil {
 		return addr
@@ -128,8 +128,8 @@ func networkOf(a net.Addr) string {
 	return a.Network()
 }
 
-// SyscallConn is for options that [reactor.Socket] does not have. Its Control is called on the loop's thread; its Read
-// and Write return an error, because the loop waits for the descriptor.
+// SyscallConn gives access to options that [reactor.Socket] does not have. Its Control is called on the loop's thread;
+// its Read and Write return an error, because the loop waits for the descriptor.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c}, nil }
 
 type rawConn struct{ c *Conn }

@@ -28,7 +28,7 @@ type posted Conn
 
 func (w *posted) Run() { (*Conn)(w).carryOut(w.wanted.Swap(0)) }
 
-// Abandon is called if the loop has ended: with it, all that could be done.
+// Abandon does nothing: the loop has ended, and left nothing to do.
 func (w *posted) Abandon(error) {}
 
 // carryOut does what was wanted.
@@ -64,8 +64,8 @@ func (c *Conn) carryOut(what uint32) {
 // that waits ends with net.ErrClosed. A second Close returns an error that matches net.ErrClosed.
 //
 // On any goroutine. In the task it returns when the socket is closed, also if the task was requested to stop. Elsewhere
-// it does not wait. A Conn under [TLS] first sends its queue, for at most [FlushTimeout]; the error tells that it could
-// not.
+// it does not wait. A Conn under [TLS] first sends its queue, for at most [FlushTimeout]; the error reports that it
+// could not.
 func (c *Conn) Close() error {
 	if !c.state.CompareAndSwap(connOpen, connClosing) {
 		return c.opError("close", net.ErrClosed)
@@ -93,7 +93,7 @@ func (c *Conn) mustBeClosing() {
 	}
 }
 
-// ending is the end of a Conn.
+// ending closes a Conn.
 //
 //	flushing → closing   the queue is empty, or has failed, or took too long
 //	closing → closed     the operation has completed
@@ -133,13 +133,13 @@ func (c *Conn) beginClose() {
 	c.Loop().SetTimer(&e.timer, c.Loop().Clock()+int64(FlushTimeout))
 }
 
-// OnTimer is called when the queue was not sent in time.
+// OnTimer gives up the queue, which was not sent in time.
 func (e *ending) OnTimer(int64) {
 	e.c.out.fail(os.ErrDeadlineExceeded)
 	e.flushed()
 }
 
-// flushed is called when nothing more will be sent.
+// flushed closes the socket after the queue, of which nothing more will be sent.
 func (e *ending) flushed() {
 	if e.state == endFlushing {
 		e.c.Loop().StopTimer(&e.timer)
@@ -157,10 +157,10 @@ func (e *ending) close() {
 	e.op.Start()
 }
 
-// Env has no stop token: a close cannot be stopped.
+// Env returns an environment without a stop token: a close cannot be stopped.
 func (e *ending) Env() sender.Env { return e }
 
-// SetValue says that the socket is closed.
+// SetValue notes that the socket is closed, and resumes a task that waits for it.
 func (e *ending) SetValue(struct{}) {
 	e.state = endClosed
 	e.c.state.Store(connClosed)
@@ -169,7 +169,7 @@ func (e *ending) SetValue(struct{}) {
 	}
 }
 
-// SetError says that, too: see [reactor.Descriptor.Close].
+// SetError notes the same, with the error: see [reactor.Descriptor.Close].
 func (e *ending) SetError(err error) {
 	if e.err == nil {
 		e.err = err
@@ -177,10 +177,10 @@ func (e *ending) SetError(err error) {
 	e.SetValue(struct{}{})
 }
 
-// SetStopped is not called.
+// SetStopped never happens.
 func (e *ending) SetStopped() { e.SetValue(struct{}{}) }
 
-// endOf is the sender that closes a Conn. It begins on the stack of the loop: see [awaitingOp.Start].
+// endOf is a sender that closes a Conn. It begins on the stack of the loop: see [awaitingOp.Start].
 type endOf struct{ c *Conn }
 
 type endOfOp struct {
@@ -208,7 +208,7 @@ func (o *endOfOp) Start() {
 }
 
 // CloseWrite half-closes: the peer reads EOF behind what was written. On any goroutine; off the loop's thread it does
-// not wait, and does not tell errors.
+// not wait, and does not return errors.
 func (c *Conn) CloseWrite() error {
 	switch {
 	case c.state.Load() != connOpen:

@@ -34,7 +34,7 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	return c.writeTo(w)
 }
 
-// writeTo is WriteTo message by message.
+// writeTo does the work of WriteTo message by message.
 //
 //go:noinline
 func (c *Conn) writeTo(w io.Writer) (total int64, err error) {

@@ -21,12 +21,12 @@ import (
 //
 //	open    → ending   EOF, an error, a deadline, the token of SetDrain: what was received is sent nevertheless
 //	any     → failing  sending has failed, or the task was requested to stop: what was received is dropped
-//	ending, failing → the task continues   nothing is received and sent any more
+//	ending, failing → the task continues   nothing is being received or sent
 type flow struct {
 	transfer
 	to        *Conn
 	recv      reactor.RecvManyOp
-	out       *portion        // that is being sent; nil: none
+	out       *portion        // that is being sent, or nil
 	queue     []reactor.Lease // to be sent next
 	err       error           // of the end
 	state     flowState
@@ -65,7 +65,7 @@ func init() {
 	}
 }
 
-// errNoStream says that a Conn is no stream, whose bytes a flow could join.
+// errNoStream reports that a Conn is no stream, whose bytes a flow could join.
 var errNoStream = errors.New("netconn: the socket is no stream")
 
 // newFlow makes a flow of a request.
@@ -100,13 +100,13 @@ func (r *flowReceiver) SetNext(l reactor.Lease) {
 	}
 }
 
-// SetValue is called at EOF.
+// SetValue ends receiving at EOF.
 func (r *flowReceiver) SetValue(struct{}) { (*flow)(r).received(nil) }
 
-// SetError is called when the connection has failed.
+// SetError ends receiving because the connection has failed.
 func (r *flowReceiver) SetError(err error) { (*flow)(r).received(err) }
 
-// SetStopped is called when receiving was ended: by cancel, a stop request, or because the loop drains.
+// SetStopped ends receiving because of cancel, a stop request, or a drain of the loop.
 func (r *flowReceiver) SetStopped() {
 	f := (*flow)(r)
 	if f.cause == nil && f.t.StopToken().StopRequested() {
@@ -117,7 +117,7 @@ func (r *flowReceiver) SetStopped() {
 
 func (r *flowReceiver) Env() sender.Env { return r.transfer.Env() }
 
-// received is called when nothing more will be received.
+// received notes that nothing more will be received, because of err, or of EOF if that is nil.
 func (f *flow) received(err error) {
 	f.receiving = false
 	if f.state == flowOpen {
@@ -171,7 +171,7 @@ func (f *flow) send(l reactor.Lease) {
 	p.op.Start()
 }
 
-// sent is called when n bytes have been sent: fewer than all because of err.
+// sent takes in that n bytes have been sent, fewer than all because of err, and sends what is next.
 func (f *flow) sent(l reactor.Lease, n int, err error) {
 	f.out = nil
 	f.h.n += int64(n)
@@ -227,7 +227,7 @@ func (f *flow) finish() {
 	f.complete(f.h.n, f.err)
 }
 
-// portion is what a flow is sending. Its transfer is the half of the Conn that it is sent to.
+// portion is the part that a flow is sending. Its transfer is the half of the Conn that it is sent to.
 type portion struct {
 	transfer
 	op    reactor.SendOp
@@ -243,10 +243,10 @@ func (p *portion) SetValue(n int) {
 	p.ended(n, err)
 }
 
-// SetError is called when the connection has failed.
+// SetError ends the portion because the connection has failed.
 func (p *portion) SetError(err error) { p.ended(0, err) }
 
-// SetStopped is called if nothing was sent.
+// SetStopped ends the portion, of which nothing was sent.
 func (p *portion) SetStopped() { p.ended(0, p.reason()) }
 
 func (p *portion) ended(n int, err error) {
@@ -260,7 +260,7 @@ func (p *portion) ended(n int, err error) {
 	f.sent(l, n, err)
 }
 
-// Env is the environment of the operation.
+// Env returns the environment of the operation.
 func (p *portion) Env() sender.Env { return (*portionEnv)(p) }
 
 type portionEnv portion

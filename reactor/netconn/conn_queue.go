@@ -30,7 +30,8 @@ const (
 // errQueueFull ends the connection of a peer that makes crypto/tls answer, but does not read.
 var errQueueFull = errors.New("netconn: the peer does not read, and the queue of what is to be sent is full")
 
-// queue is what the loop has yet to send of a Conn whose Write must not suspend. It belongs to the loop's thread.
+// queue holds the bytes that the loop has yet to send of a Conn whose Write must not suspend. It belongs to the loop's
+// thread.
 type queue struct {
 	c         *Conn
 	next      []byte // appended to
@@ -54,12 +55,12 @@ func (c *Conn) queueWrites() {
 	}
 }
 
-// unsent is how many bytes are in the queue.
+// unsent returns how many bytes are in the queue.
 func (q *queue) unsent() int { return len(q.next) + len(q.sending) }
 
 func (q *queue) empty() bool { return q.unsent() == 0 }
 
-// enqueue is Write of a Conn with a queue. On any goroutine; it does not wait.
+// enqueue does the work of Write of a Conn with a queue. On any goroutine; it does not wait.
 func (c *Conn) enqueue(p []byte) (int, error) {
 	q := c.out
 	if c.state.Load() != connOpen {
@@ -93,7 +94,7 @@ func (c *Conn) takeInbox() {
 	}
 }
 
-// append adds p, and has the loop send it.
+// append adds p, and lets the loop send it.
 func (q *queue) append(p []byte) (int, error) {
 	switch {
 	case q.err != nil:
@@ -130,7 +131,7 @@ func (q *queue) fail(err error) {
 	q.source.RequestStop()
 }
 
-// SetValue is called when the bytes with the operation have been sent, or a part of them if that was stopped.
+// SetValue takes the number of bytes that were sent: a part of those with the operation if that was stopped.
 func (q *queue) SetValue(n int) {
 	if n < len(q.sending) {
 		q.sent(sender.ErrStopped)
@@ -139,13 +140,13 @@ func (q *queue) SetValue(n int) {
 	}
 }
 
-// SetError is called when the connection has failed, or the socket was closed.
+// SetError ends the queue because the connection has failed, or the socket was closed.
 func (q *queue) SetError(err error) { q.sent(err) }
 
-// SetStopped is called when the loop drains, or the queue has failed.
+// SetStopped ends the queue because the loop drains, or the queue has failed.
 func (q *queue) SetStopped() { q.sent(sender.ErrStopped) }
 
-// sent is called when the operation has completed.
+// sent takes in the completion of a send, and begins the next one, or what waits for the end of the queue.
 func (q *queue) sent(err error) {
 	b := q.sending[:0]
 	q.sending, q.inFlight = nil, false
@@ -192,7 +193,7 @@ func (c *Conn) awaitRoom(t *task.T, most int) error {
 	return err
 }
 
-// Env is the environment of the operation that sends.
+// Env returns the environment of the operation that sends.
 func (q *queue) Env() sender.Env { return (*queueEnv)(q) }
 
 type queueEnv queue

@@ -15,12 +15,12 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// half is one direction of a Conn: its deadline, what is awaited, and the last result.
+// half is one direction of a Conn: its deadline, the transfer that is awaited, and the last result.
 type half struct {
-	now      *transfer     // what is awaited; nil: nothing
-	deadline atomic.Int64  // of SetDeadline, on the loop's clock; 0: none
+	now      *transfer     // the transfer that is awaited, or nil
+	deadline atomic.Int64  // of SetDeadline, on the loop's clock; 0 for none
 	timer    reactor.Timer // see transfer.watch
-	armed    int64         // when the timer is due; 0: it is not pending
+	armed    int64         // when the timer is due; 0 if it is not pending
 	n        int64         // of the last transfer: the bytes moved,
 	err      error         // and its error
 }
@@ -28,7 +28,7 @@ type half struct {
 // passed as a deadline is one that has passed: on a loop's clock 0 is never.
 const passed = 1
 
-// OnTimer is called on the loop's thread.
+// OnTimer looks at the deadline again, on the loop's thread.
 func (h *half) OnTimer(now int64) {
 	h.armed = 0
 	if h.now != nil {
@@ -36,8 +36,8 @@ func (h *half) OnTimer(now int64) {
 	}
 }
 
-// request is what is to be awaited next. It is in the Conn, because the stack of a task is small: a stack of 2 KiB
-// instead of 4 is half of what an idle connection takes.
+// request describes the transfer to await next. It is in the Conn, because the stack of a task is small: a stack of 2
+// KiB instead of 4 is half of what an idle connection takes.
 type request struct {
 	t    *task.T // that waits
 	what action
@@ -80,7 +80,7 @@ func (c *Conn) awaitIn() (int, error) {
 	return int(h.n), nil
 }
 
-// failure is the error of the last transfer of a half as package net would return it.
+// failure returns the error of the last transfer of a half as package net would.
 //
 //go:noinline
 func (c *Conn) failure(h *half) error {
@@ -172,7 +172,7 @@ func (c *Conn) begin(a *request, r sender.Receiver[struct{}]) {
 	x.begin()
 }
 
-// early is why a transfer must not be started; nil: nothing.
+// early returns why a transfer must not be started, or nil.
 func (c *Conn) early(h *half) error {
 	d := h.deadline.Load()
 	switch {
@@ -184,23 +184,23 @@ func (c *Conn) early(h *half) error {
 	return nil
 }
 
-// transfer is something that a Conn awaits: an operation on its socket, or room in its queue. It is the first part of
-// what has the operation state. Those that are idle are in a pool, so a Conn that awaits nothing holds none of them.
+// transfer is something that a Conn awaits: an operation on its socket, or room in its queue. It is the first field of
+// a structure with the operation state. Idle ones are in a pool, so a Conn that awaits nothing holds none of them.
 type transfer struct {
 	c     *Conn
 	h     *half
 	t     *task.T                   // that waits
 	r     sender.Receiver[struct{}] // the same
-	start sender.Operation          // nil: it waits for room
+	start sender.Operation          // nil if it waits for room
 	stop  stop.Source               // for the operation
 	task  stop.Callback             // forwards the task's token
 	end   stop.Callback             // forwards the token of SetDrain
 
-	cause   error // why the operation was requested to stop; nil: because the task was
-	expires int64 // when SetIdle ends it; 0: not
+	cause   error // why the operation was requested to stop; nil if because the task was
+	expires int64 // when SetIdle ends it; 0 for never
 	want    int   // the bytes to be sent
 	most    int   // without start: how many bytes may be in the queue
-	flow    *flow // that this is a part of; nil: none
+	flow    *flow // that this is a part of, or nil
 	recycle func()
 }
 
@@ -228,8 +228,8 @@ func (x *transfer) begin() {
 	}
 }
 
-// watch ends the transfer if its deadline has passed, and else has the timer call again. A timer that is due earlier
-// stays as it is, so that deadlines that move ahead with each Read do not move the timer.
+// watch ends the transfer if its deadline has passed, and else sets the timer to call again. A timer that is due
+// earlier stays as it is, so that deadlines that move ahead with each Read do not move the timer.
 func (x *transfer) watch(now int64) {
 	due, h := x.expires, x.h
 	if d := h.deadline.Load(); d != 0 && (due == 0 || d < due) {
@@ -278,10 +278,10 @@ func (x *transfer) complete(n int64, err error) {
 	r.SetValue(struct{}{})
 }
 
-// SetError and the next ones are called by the operation on the socket.
+// SetError and the next ones take the result of the operation on the socket.
 func (x *transfer) SetError(err error) { x.complete(0, err) }
 
-// SetStopped is called if the operation had no result.
+// SetStopped completes the transfer with the reason for which the operation had no result.
 func (x *transfer) SetStopped() { x.complete(0, x.reason()) }
 
 // SetValue takes the number of bytes. Fewer than wanted were sent if the operation was stopped.
@@ -293,7 +293,7 @@ func (x *transfer) SetValue(n int) {
 	}
 }
 
-// reason is why the operation ended early.
+// reason returns why the operation ended early.
 func (x *transfer) reason() error {
 	switch {
 	case x.cause != nil:
@@ -304,7 +304,7 @@ func (x *transfer) reason() error {
 	return sender.ErrStopped
 }
 
-// Env is the environment of the operation.
+// Env returns the environment of the operation.
 func (x *transfer) Env() sender.Env { return (*transferEnv)(x) }
 
 type transferEnv transfer
@@ -404,12 +404,12 @@ func init() {
 	}
 }
 
-// granularity is to what deadlines are rounded up: net.Conn has them as points in time, and what is left until then is
-// counted on the loop's clock. Rounded, it does not depend on how long the call takes, and a run on a simulated kernel
-// can be repeated.
+// granularity is the unit to which deadlines are rounded up: net.Conn has them as points in time, and the time left
+// until then is counted on the loop's clock. Rounded, it does not depend on how long the call takes, and a run on a
+// simulated kernel can be repeated.
 const granularity = time.Millisecond
 
-// onLoopClock is a deadline on the loop's clock; 0: none.
+// onLoopClock converts a deadline to the loop's clock; 0 for none.
 func onLoopClock(l *reactor.Loop, t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -424,8 +424,8 @@ func onLoopClock(l *reactor.Loop, t time.Time) int64 {
 	return l.Clock() + int64(max(left, granularity))
 }
 
-// SetDeadline sets the deadlines of Read and of Write, also for those that wait now. What is left until t is rounded
-// up to a millisecond and counted on the loop's clock; [Conn.SetIdle] is exact. The zero Time is none. On any
+// SetDeadline sets the deadlines of Read and of Write, also for those that wait now. The time left until t is rounded
+// up to a millisecond and counted on the loop's clock; [Conn.SetIdle] is exact. The zero Time means no deadline. On any
 // goroutine.
 func (c *Conn) SetDeadline(t time.Time) error {
 	err := c.SetReadDeadline(t)
@@ -433,10 +433,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return err
 }
 
-// SetReadDeadline is [Conn.SetDeadline] for Read.
+// SetReadDeadline sets the deadline of Read, as [Conn.SetDeadline] does.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.reading, t) }
 
-// SetWriteDeadline is [Conn.SetDeadline] for Write.
+// SetWriteDeadline sets the deadline of Write, as [Conn.SetDeadline] does.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.writing, t) }
 
 func (c *Conn) setDeadline(h *half, t time.Time) error {

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package netconn has the connections of package reactor as net.Conn, net.Listener and net.PacketConn, so that bufio,
+// Package netconn adapts connections of package reactor to net.Conn, net.Listener and net.PacketConn, so that bufio,
 // crypto/tls, net/http and other people's protocol libraries run over loops unchanged. There are two forms.
 //
 // A [Conn] belongs to one task. Its Read and Write await on the loop's thread, so the library that calls them runs
@@ -21,7 +21,7 @@
 //	})
 //
 // A task costs less, and what it calls must not block. Goroutines are for code that blocks, or that starts goroutines
-// of its own, as the server of net/http does.
+// itself, as the server of net/http does.
 //
 // # Where methods may be called
 //
@@ -39,8 +39,8 @@
 // read in one task and write in another one of the same loop, make two Conns of the Socket, and close one of them.
 // "Anywhere" is on any goroutine, and at any time.
 //
-// Close of a Conn waits until the socket is closed if it is called in the task; elsewhere it has the loop close it, and
-// returns. A method that another goroutine interrupts by Close returns an error that matches net.ErrClosed.
+// Close of a Conn waits until the socket is closed if it is called in the task; elsewhere it lets the loop close it,
+// and returns. A method that another goroutine interrupts by Close returns an error that matches net.ErrClosed.
 //
 // # Deadlines
 //
@@ -69,5 +69,5 @@
 // The goroutine that reads or writes a Stream makes the system call itself. Only when that would block does it wait for
 // its loop, which watches the descriptor by one multishot poll. In the end of a turn that has woken goroutines the loop
 // yields its processor to them. When a loop ends, so do its Streams. A Stream's descriptor is closed when no goroutine
-// uses it any more.
+// uses it.
 package netconn

@@ -32,7 +32,7 @@ func onRings(t *testing.T, f func(t *testing.T, l *running)) {
 	}
 }
 
-// running is a loop that runs on a goroutine of its own.
+// running is a loop that runs on its own goroutine.
 type running struct {
 	*reactor.Loop
 	t     testing.TB

@@ -7,8 +7,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// onLoop has the loop call f, and waits until it has. It reports whether f was called: the loop may have ended. here:
-// the caller is on the loop's thread.
+// onLoop makes the loop call f, and waits until it has. It reports whether f was called: the loop may have ended. here
+// means that the caller is on the loop's thread.
 func onLoop(l *reactor.Loop, here bool, f func()) bool {
 	if here {
 		f()

@@ -12,8 +12,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// PacketConn is a socket for datagrams as a net.PacketConn for one task, in which ReadFrom and WriteTo await. What is
-// said of [Conn] about goroutines, deadlines, errors and Close holds for it too. NewPacket makes it.
+// PacketConn is a socket for datagrams as a net.PacketConn for one task, in which ReadFrom and WriteTo await. The rules
+// of [Conn] for goroutines, deadlines, errors and Close hold for it too. NewPacket makes it.
 type PacketConn struct {
 	c    Conn
 	addr reactor.Address // that the next datagram is sent to, or the last one came from
@@ -40,13 +40,14 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, from.NetAddr(typ), nil
 }
 
-// ReadFromAddrPort is [PacketConn.ReadFrom] with an IP address.
+// ReadFromAddrPort receives as [PacketConn.ReadFrom] does, with an IP address.
 func (c *PacketConn) ReadFromAddrPort(p []byte) (int, netip.AddrPort, error) {
 	n, from, err := c.ReadFromAddress(p)
 	return n, from.AddrPort(), err
 }
 
-// ReadFromAddress is [PacketConn.ReadFrom] with an address as the kernel has it, to which a reply can be sent.
+// ReadFromAddress receives as [PacketConn.ReadFrom] does, with an address as the kernel has it, to which a reply can be
+// sent.
 func (c *PacketConn) ReadFromAddress(p []byte) (int, reactor.Address, error) {
 	c.c.mustAwait("ReadFrom")
 	c.c.next.what, c.c.next.p, c.c.next.addr = actRecvFrom, p, &c.addr
@@ -63,7 +64,7 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 	return c.WriteToAddress(p, a)
 }
 
-// WriteToAddrPort is [PacketConn.WriteTo] with an IP address.
+// WriteToAddrPort sends as [PacketConn.WriteTo] does, to an IP address.
 func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	a, err := reactor.IPAddress(to)
 	if err != nil {
@@ -72,8 +73,8 @@ func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	return c.WriteToAddress(p, a)
 }
 
-// WriteToAddress is [PacketConn.WriteTo] with an address as the kernel has it; the zero Address is the peer of a
-// connected socket.
+// WriteToAddress sends as [PacketConn.WriteTo] does, to an address as the kernel has it; the zero Address is the peer
+// of a connected socket.
 func (c *PacketConn) WriteToAddress(p []byte, to reactor.Address) (int, error) {
 	c.c.mustAwait("WriteTo")
 	c.addr = to
@@ -84,16 +85,16 @@ func (c *PacketConn) WriteToAddress(p []byte, to reactor.Address) (int, error) {
 // Close closes the socket: see [Conn.Close]. On any goroutine.
 func (c *PacketConn) Close() error { return c.c.Close() }
 
-// LocalAddr is the address of the socket: see [Conn.LocalAddr]. On any goroutine.
+// LocalAddr returns the address of the socket: see [Conn.LocalAddr]. On any goroutine.
 func (c *PacketConn) LocalAddr() net.Addr { return c.c.LocalAddr() }
 
 // SetDeadline sets both deadlines: see [Conn.SetDeadline]. On any goroutine.
 func (c *PacketConn) SetDeadline(t time.Time) error { return c.c.SetDeadline(t) }
 
-// SetReadDeadline is [PacketConn.SetDeadline] for ReadFrom.
+// SetReadDeadline sets the deadline of ReadFrom, as [PacketConn.SetDeadline] does.
 func (c *PacketConn) SetReadDeadline(t time.Time) error { return c.c.SetReadDeadline(t) }
 
-// SetWriteDeadline is [PacketConn.SetDeadline] for WriteTo.
+// SetWriteDeadline sets the deadline of WriteTo, as [PacketConn.SetDeadline] does.
 func (c *PacketConn) SetWriteDeadline(t time.Time) error { return c.c.SetWriteDeadline(t) }
 
 // SetIdle bounds each ReadFrom and WriteTo: see [Conn.SetIdle]. On the loop's thread.
@@ -102,5 +103,5 @@ func (c *PacketConn) SetIdle(d time.Duration) { c.c.SetIdle(d) }
 // SetDrain ends ReadFrom only: see [Conn.SetDrain]. On the loop's thread.
 func (c *PacketConn) SetDrain(token stop.Token) { c.c.SetDrain(token) }
 
-// Socket is the socket, for its options. On the loop's thread.
+// Socket returns the socket, for its options. On the loop's thread.
 func (c *PacketConn) Socket() *reactor.Socket { return c.c.s }

@@ -14,7 +14,7 @@ import (
 // done the listener is closed, so that Accept returns an error that matches net.ErrClosed. When serve has returned, the
 // loops stop, which closes the connections that are left: serve first waits for those that are to end by themselves.
 //
-// It returns the errors of serve and of the loops; an error of serve that matches net.ErrClosed is none once ctx is
+// It returns the errors of serve and of the loops; an error of serve that matches net.ErrClosed is dropped once ctx is
 // done. serve runs on the calling goroutine.
 func Serve(ctx context.Context, cfg reactor.Config, listen reactor.ListenConfig, serve func(net.Listener) error) error {
 	r, err := reactor.New(cfg)

@@ -22,7 +22,7 @@ import (
 // goroutines may call its methods concurrently. Listen and Dial make it.
 //
 // A goroutine receives and sends by itself, with system calls that do not block, and crosses to no other thread. The
-// loop only tells it when there is something to receive, or room to send: one multishot poll does that for the whole
+// loop only wakes it when there is something to receive, or room to send: one multishot poll does that for the whole
 // life of the connection.
 type Stream struct {
 	s       *reactor.Socket // on the loop's thread
@@ -31,13 +31,13 @@ type Stream struct {
 	kind    socketKind
 	use     usage
 	in, out lane
-	sticky  atomic.Bool // something has happened that may not be told again: Read always tries
+	sticky  atomic.Bool // something has happened that may not be reported again: Read always tries
 	poll    reactor.PollManyOp
 	closeOp reactor.CloseOp
 	opening sender.Work
 	closing sender.Work
 	group   *group
-	from    *accepting // nil: it was dialled
+	from    *accepting // nil if it was dialled
 	asked   sync.Once
 	address endpoints
 }
@@ -50,12 +50,12 @@ var (
 // lane is one direction of a Stream.
 type lane struct {
 	mu    sync.Mutex    // held by the goroutine that receives or sends
-	token chan struct{} // says that the one who waits should try again
+	token chan struct{} // makes the goroutine that waits try again
 	limit deadline
-	dry   bool // the last receive left nothing, so that the loop will tell when more has come; guarded by mu
+	dry   bool // the last receive left nothing, so that the loop will report when more has come; guarded by mu
 }
 
-// wake reports whether it has put the token.
+// wake puts the token, and reports whether there was room for it.
 func (l *lane) wake() bool {
 	select {
 	case l.token <- struct{}{}:
@@ -91,7 +91,7 @@ func (c *Stream) open() {
 	c.poll.Start()
 }
 
-// streamOpening is a Stream as work for its loop: to begin to watch.
+// streamOpening is a Stream as work for its loop, which begins to watch it.
 type streamOpening Stream
 
 func (w *streamOpening) Run()          { (*Stream)(w).open() }
@@ -119,13 +119,13 @@ func (c *streamEvents) SetNext(events uint32) {
 	}
 }
 
-// SetStopped is called when the loop drains: the connection ends with it.
+// SetStopped closes the connection, because the loop drains.
 func (c *streamEvents) SetStopped()       { _ = (*Stream)(c).Close() }
 func (c *streamEvents) SetError(error)    { _ = (*Stream)(c).Close() }
 func (c *streamEvents) SetValue(struct{}) { _ = (*Stream)(c).Close() }
 func (c *streamEvents) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// Read receives what there is, and waits until there is something. Of a socket for datagrams it receives one, which may
+// Read receives what has arrived, and waits until something has. From a socket for datagrams it receives one, which may
 // be empty: then it returns 0 and no error.
 func (c *Stream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
@@ -213,7 +213,7 @@ func (c *Stream) send(p []byte) (sent int, err error) {
 	}
 }
 
-// Close closes the connection; who waits in Read or Write gets net.ErrClosed. The descriptor is closed by the loop,
+// Close closes the connection; calls that wait in Read or Write return net.ErrClosed. The loop closes the descriptor
 // soon after.
 func (c *Stream) Close() error {
 	last, ok := c.use.end()
@@ -236,7 +236,7 @@ func (c *Stream) release() {
 	}
 }
 
-// streamClosing is a Stream as work for its loop, and as the receiver of its close: no goroutine uses it any more.
+// streamClosing is a Stream that no goroutine uses, as work for its loop, and as the receiver of its close.
 type streamClosing Stream
 
 func (c *streamClosing) Run() {
@@ -248,7 +248,7 @@ func (c *streamClosing) Run() {
 	c.closeOp.Start()
 }
 
-// Abandon is called if the loop has ended.
+// Abandon closes the descriptor, because the loop has ended.
 func (c *streamClosing) Abandon(error) {
 	c.group.leave()
 	unix.Close(c.fd)
@@ -295,10 +295,10 @@ func (c *Stream) SetDeadline(t time.Time) error {
 	return err
 }
 
-// SetReadDeadline sets the deadline of Read, also of one that waits. The zero Time is none.
+// SetReadDeadline sets the deadline of Read, also of one that waits. The zero Time means no deadline.
 func (c *Stream) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.in, t) }
 
-// SetWriteDeadline sets the deadline of Write, also of one that waits. The zero Time is none.
+// SetWriteDeadline sets the deadline of Write, also of one that waits. The zero Time means no deadline.
 func (c *Stream) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.out, t) }
 
 func (c *Stream) setDeadline(l *lane, t time.Time) error {
@@ -309,10 +309,10 @@ func (c *Stream) setDeadline(l *lane, t time.Time) error {
 	return nil
 }
 
-// LocalAddr is the address of this side, see [Conn.LocalAddr].
+// LocalAddr returns the address of this side, see [Conn.LocalAddr].
 func (c *Stream) LocalAddr() net.Addr { e := c.endpoints(); return orZero(e.local, e.local) }
 
-// RemoteAddr is the address of the peer, see [Conn.LocalAddr].
+// RemoteAddr returns the address of the peer, see [Conn.LocalAddr].
 func (c *Stream) RemoteAddr() net.Addr { e := c.endpoints(); return orZero(e.remote, e.local) }
 
 // endpoints asks the kernel once.
@@ -326,7 +326,7 @@ func (c *Stream) endpoints() *endpoints {
 	return &c.address
 }
 
-// Loop is the loop of the connection.
+// Loop returns the loop of the connection.
 func (c *Stream) Loop() *reactor.Loop { return c.l }
 
 func (c *Stream) opError(op string, err error) error {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// deadline is one of a net.Conn for goroutines.
+// deadline is a deadline of a net.Conn for goroutines.
 type deadline struct {
 	lane    *lane // woken when it passes
 	expired atomic.Bool
 	mu      sync.Mutex
-	at      time.Time // zero: none
+	at      time.Time // zero for none
 	timer   *time.Timer
 }
 
@@ -40,7 +40,7 @@ func (d *deadline) set(t time.Time) {
 	}
 }
 
-// due is called by the timer.
+// due wakes the goroutine that waits if the deadline has passed, and else sets the timer again.
 func (d *deadline) due() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,9 +21,9 @@ func Dial(ctx context.Context, l *reactor.Loop, network, address string) (net.Co
 	return new(Dialer).Dial(ctx, l, network, address)
 }
 
-// Dialer is how [Dialer.Dial] connects. Its zero value works.
+// Dialer configures [Dialer.Dial]. Its zero value works.
 type Dialer struct {
-	// Timeout bounds Dial, besides the deadline of its context. Default: none.
+	// Timeout bounds Dial, in addition to the deadline of its context. Default: no bound.
 	Timeout time.Duration
 	// KeepAlive is for how long a TCP connection is idle before the kernel probes whether its peer is there: see
 	// [reactor.Socket.KeepAlive]. Default: [reactor.KeepAliveIdle], 15 s; negative: never.
@@ -149,7 +149,7 @@ func (a *dialing) complete(s *reactor.Socket, err error) {
 	}
 }
 
-// dialError is err as package net would return it from a dial.
+// dialError converts err to the error that package net would return from a dial.
 func dialError(network, address string, err error) error {
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return err
@@ -172,7 +172,7 @@ type addrText struct{ network, address string }
 func (a addrText) Network() string { return a.network }
 func (a addrText) String() string  { return a.address }
 
-// contextError is why a context is done, as package net says it.
+// contextError returns why a context is done, in the words of package net.
 func contextError(ctx context.Context) error {
 	return &ctxError{err: ctx.Err(), cause: context.Cause(ctx)}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// group is the Streams of one loop.
+// group holds the Streams of one loop.
 //
 // When a turn of the loop has woken goroutines, the loop yields once, behind all of them: then they run, and the loop
 // continues when they wait again. Otherwise the loop would go to sleep in the kernel with the processor (P) on whose
@@ -53,7 +53,7 @@ func (g *group) leave() {
 	}
 }
 
-// yieldSoon has the loop yield in this turn, or the next. On the loop's thread.
+// yieldSoon makes the loop yield in this turn, or the next. On the loop's thread.
 func (g *group) yieldSoon() {
 	if !g.queued {
 		g.queued = true

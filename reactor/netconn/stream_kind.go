@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// socketKind says what a Stream may conclude from the length of what it has received, and sends.
+// socketKind determines what a Stream may conclude from the length of a receive or a send.
 type socketKind uint8
 
 const (

@@ -143,7 +143,7 @@ func (ln *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Addr is the address that it listens on.
+// Addr returns the address that it listens on.
 func (ln *Listener) Addr() net.Addr { return ln.addr }
 
 // Close ends Accept, and closes connections that were not taken. A unix socket's path stays.
@@ -189,14 +189,14 @@ type accepting struct {
 	closing           atomic.Bool
 }
 
-// close has the part's socket closed, once.
+// close makes the loop close the part's socket, once.
 func (a *accepting) close() {
 	if a.closing.CompareAndSwap(false, true) {
 		a.l.Enqueue(&a.end)
 	}
 }
 
-// taken is called when Accept has taken a connection.
+// taken counts a connection that Accept has taken, and grants credit for more now and then.
 func (a *accepting) taken() {
 	if a.given.Add(1) == acceptCredit/2 {
 		a.l.Enqueue(&a.grant)
@@ -230,7 +230,7 @@ func (w *acceptEnd) Run() {
 	w.closeOp.Start()
 }
 
-// Abandon is called if the loop has ended.
+// Abandon closes the descriptor, because the loop has ended.
 func (w *acceptEnd) Abandon(error) { unix.Close(w.s.Fd()) }
 
 // acceptClosed is the receiver of the close of its listener.
@@ -266,8 +266,8 @@ func (a *accepting) SetError(error)    { a.over() }
 func (a *accepting) SetStopped()       { a.over() }
 func (a *accepting) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// over is called when the part accepts no more: by Close, because of an error, or because the loop drains or has ended.
-// The others go on.
+// over ends the part, which accepts no more: after Close, an error, or because the loop drains or has ended. The others
+// go on.
 func (a *accepting) over() {
 	a.ended = true
 	a.close()

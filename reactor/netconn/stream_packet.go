@@ -65,7 +65,7 @@ func (c *packets) WriteTo(p []byte, to net.Addr) (int, error) {
 	err = c.raw("write", &c.out, func(fd uintptr) bool {
 		failure = unix.Sendto(int(fd), p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, sa)
 		if failure == unix.EAGAIN && local {
-			// The receiver has no room, of which the loop is not told: the attempt itself makes it report room here.
+			// The receiver has no room, which the loop cannot watch: the attempt itself makes it report room here.
 			time.Sleep(fullBackoff)
 		}
 		return failure != unix.EAGAIN && failure != unix.EINTR

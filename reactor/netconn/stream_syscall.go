@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cheap is how many bytes are moved without telling the Go scheduler: what does not block and takes microseconds need
-// not give up its processor.
+// cheap is how many bytes are moved without telling the Go scheduler: a call that does not block and takes microseconds
+// need not give up its processor.
 const cheap = 64 << 10
 
-// readNow is read(2) on a descriptor with O_NONBLOCK.
+// readNow calls read(2) on a descriptor with O_NONBLOCK.
 func readNow(fd int, p []byte) (int, syscall.Errno) {
 	return transferNow(unix.SYS_READ, fd, p)
 }
 
-// writeNow is write(2) on a descriptor with O_NONBLOCK. The Go runtime ignores its SIGPIPE.
+// writeNow calls write(2) on a descriptor with O_NONBLOCK. The Go runtime ignores its SIGPIPE.
 func writeNow(fd int, p []byte) (int, syscall.Errno) {
 	return transferNow(unix.SYS_WRITE, fd, p)
 }

@@ -10,12 +10,12 @@ import (
 // usage counts the goroutines that use a descriptor, so that it is not closed under one of them.
 //
 //	open → ending   end
-//	ending → ended  no goroutine uses it any more
+//	ending → ended  no goroutine uses it
 type usage struct {
 	n atomic.Int32 // users; from the end on, MinInt32 more
 }
 
-// begin adds a user. False: it has ended.
+// begin adds a user, or reports false if it has ended.
 func (u *usage) begin() bool {
 	for {
 		n := u.n.Load()
@@ -28,10 +28,10 @@ func (u *usage) begin() bool {
 	}
 }
 
-// done removes a user. It reports true to the one who has to close the descriptor.
+// done removes a user. It reports true to the last one, which has to close the descriptor.
 func (u *usage) done() (last bool) { return u.n.Add(-1) == math.MinInt32 }
 
-// end lets no user begin any more; ok is false if that was so. last is what done reports.
+// end lets no further user begin; ok is false if that was so already. last is as of done.
 func (u *usage) end() (last, ok bool) {
 	for {
 		n := u.n.Load()

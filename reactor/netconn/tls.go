@@ -20,27 +20,28 @@ type TLS struct {
 	server    bool
 }
 
-// Server is the server's side of TLS over c, which belongs to it from now on. Nothing must have been written to c that
-// is still being sent. In the task of c.
+// Server returns the server's side of TLS over c, which belongs to it from now on. No earlier write to c may still be
+// in flight. In the task of c.
 func Server(c *Conn, cfg *tls.Config) *TLS {
 	c.queueWrites()
 	return &TLS{Conn: tls.Server(c, cfg), c: c, server: true}
 }
 
-// Client is the client's side, as [Server]. As for [tls.Client], cfg has a ServerName or is InsecureSkipVerify.
+// Client returns the client's side, as [Server] does the server's. As for [tls.Client], cfg has a ServerName or is
+// InsecureSkipVerify.
 func Client(c *Conn, cfg *tls.Config) *TLS {
 	c.queueWrites()
 	return &TLS{Conn: tls.Client(c, cfg), c: c}
 }
 
-// Loop is the loop of the connection. On any goroutine.
+// Loop returns the loop of the connection. On any goroutine.
 func (s *TLS) Loop() *reactor.Loop { return s.c.Loop() }
 
 // Handshake runs the handshake, unless that is done: the first Read or Write does it too. In the task.
 func (s *TLS) Handshake() error { return s.HandshakeContext(context.Background()) }
 
-// HandshakeContext is [TLS.Handshake] with a context. When ctx is done, the connection is closed, and the error is that
-// of ctx. In the task.
+// HandshakeContext runs the handshake as [TLS.Handshake] does, with a context. When ctx is done, the connection is
+// closed, and the error is that of ctx. In the task.
 func (s *TLS) HandshakeContext(ctx context.Context) error {
 	if s.handshake {
 		return nil
@@ -76,8 +77,8 @@ func (s *TLS) Write(p []byte) (int, error) {
 	return s.WriteIn(s.c.t, p)
 }
 
-// WriteIn is [TLS.Write] in another task of the same loop, so that one task can read and another one write. It is
-// called by the function of t, after the handshake. Only one task writes at a time.
+// WriteIn writes as [TLS.Write] does, in another task of the same loop, so that one task can read and another one
+// write. It is called by the function of t, after the handshake. Only one task writes at a time.
 func (s *TLS) WriteIn(t *task.T, p []byte) (int, error) {
 	switch {
 	case !s.handshake:

@@ -105,7 +105,7 @@ func TestTLSClient(t *testing.T) {
 	})
 }
 
-// A handshake with a deadline closes the Conn on a goroutine of its own.
+// A handshake with a deadline closes the Conn on another goroutine.
 func TestHandshakeContext(t *testing.T) {
 	onRings(t, func(t *testing.T, l *running) {
 		peer, wait := l.withConn(func(_ *task.T, c *netconn.Conn) error {
@@ -176,7 +176,7 @@ func TestTLSCloseFlushes(t *testing.T) {
 	})
 }
 
-// A reset while the queue is unsent is told by the next Write, or by Close.
+// A reset while the queue is unsent is reported by the next Write, or by Close.
 func TestTLSReset(t *testing.T) {
 	onRings(t, func(t *testing.T, l *running) {
 		for _, by := range []string{"write", "close"} {

@@ -15,19 +15,19 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Config is how a server is made. With an address or a listener, its zero value works.
+// Config configures a server. With an address or a listener, its zero value works.
 type Config struct {
 	// Addr is the IP address and port to listen on. Port 0 is a free port, the same one on all loops: see [Server.Addr].
 	Addr netip.AddrPort
 	// SharePort lets other processes of the same user that set SO_REUSEPORT, such as this program in a newer version,
-	// listen on Addr too: the kernel spreads the connections over all of them. Otherwise that is an error of the one that
-	// comes second. It does nothing for a unix socket.
+	// listen on Addr too: the kernel spreads the connections over all of them. Otherwise the one that comes second
+	// fails. It does nothing for a unix socket.
 	SharePort bool
 	// Address is the address of any family to listen on, such as that of a unix socket, if there is no Addr. The path
 	// of a unix socket must not exist; the server removes it in the end.
 	Address reactor.Address
 	// Listeners are listeners that exist already. The server listens on duplicates of their descriptors; the caller may
-	// close his own at any time after [Server.On], or Serve, has returned.
+	// close the originals at any time after [Server.On], or Serve, has returned.
 	Listeners []net.Listener
 	// Files are descriptors of sockets that listen already, such as those of socket activation. The
 	// server listens on duplicates.
@@ -42,29 +42,29 @@ type Config struct {
 	// TLS, if not nil, is the configuration of TLS on all listeners. Its functions are called on the loop's thread, and
 	// must not block.
 	TLS *tls.Config
-	// HandshakeTimeout is how long the handshake of TLS may last. Default 10 s; negative: for ever.
+	// HandshakeTimeout is how long the handshake of TLS may last. Default 10 s; negative disables it.
 	HandshakeTimeout time.Duration
 
-	// Reactor is how Serve makes the loops.
+	// Reactor configures the loops that Serve makes.
 	Reactor reactor.Config
-	// Ready, if not nil, is called once, on a loop's thread, when all loops of Serve listen. It is given the address that
+	// Ready, if not nil, is called once, on a loop's thread, when all loops of Serve listen. It gets the address that
 	// the first listener is bound to.
 	Ready func(net.Addr)
 
 	// ReadTimeout is how long bytes may stay unread: a message that has begun to arrive must be complete by then. It
 	// runs from the call of Data that left bytes until one that uses some, and stands still while the connection is not
-	// read from. Default 0: none.
+	// read from. Default 0 disables it.
 	ReadTimeout time.Duration
-	// WriteTimeout is how long unsent bytes may make no progress. Progress is each 128 KiB, or the rest if that is less.
-	// Default 1 min; negative: none.
+	// WriteTimeout is how long unsent bytes may make no progress. Progress is each 128 KiB, or the rest if that is
+	// less. Default 1 min; negative disables it.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may neither receive nor send: a client that is silent, but takes what it is
-	// sent, is not idle. It stands still while the connection is paused. A connection may last a 64th longer.
-	// Default 0: none.
+	// IdleTimeout is how long a connection may neither receive nor send: a client that is silent, but takes what it
+	// gets, is not idle. It stands still while the connection is paused. A connection may last a 64th longer. Default 0
+	// disables it.
 	IdleTimeout time.Duration
-	// Lifetime is how long a connection may last. Default 0: none.
+	// Lifetime is how long a connection may last. Default 0 disables it.
 	Lifetime time.Duration
-	// Grace is how long connections may go on when the server shuts down. Default 10 s; negative: not at all.
+	// Grace is how long connections may go on when the server shuts down. Default 10 s; negative is none.
 	Grace time.Duration
 
 	// HighWater is how many bytes may be unsent before the connection is not read from. It is read from again when half
@@ -72,8 +72,8 @@ type Config struct {
 	HighWater int
 	// MaxUnread is how many bytes a handler may leave unread. Default 1 MiB.
 	MaxUnread int
-	// MaxConnections is how many connections there may be at a time. Each loop has its share of it; what is beyond that
-	// waits in the backlog. Default 0: no limit.
+	// MaxConnections is how many connections there may be at a time. Each loop has its share of it; further ones wait
+	// in the backlog. Default 0 is no limit.
 	MaxConnections int
 
 	// NoRecover lets a panic of a handler end the program. Otherwise it ends its connection, and is logged and counted.
@@ -87,7 +87,7 @@ type Config struct {
 	ErrorLog *slog.Logger
 }
 
-// lingerFor is how long a connection that the server ended waits for the peer's EOF. To close earlier could reset the
+// lingerFor is how long a connection that the server ended waits for the peer's EOF. Closing earlier could reset the
 // connection before the peer has read everything: see tcp(7), and RFC 1122, 4.2.2.13.
 const lingerFor = time.Second
 

@@ -17,19 +17,19 @@ import (
 // Conn is a connection of a server. Its methods are called on the thread of its loop, also by the callbacks of other
 // connections of the loop; only [Conn.Post] may be called on any thread.
 //
-// An idle connection is this structure and nothing else: what it needs while something is unread, unsent, or while it
-// is being closed, comes from pools of its loop.
+// An idle connection is this structure and nothing else: the memory it needs while something is unread or unsent, or
+// while it is being closed, comes from pools of its loop.
 type Conn struct {
 	w       *worker
 	ln      *listener
 	socket  reactor.Socket
 	recv    reactor.RecvManyOp
-	in      *input  // nil: nothing is unread
-	out     *output // nil: nothing is unsent
-	end     *ending // nil: it is open
-	tls     *secure // nil: there is no TLS
+	in      *input  // nil if nothing is unread
+	out     *output // nil if nothing is unsent
+	end     *ending // nil while open
+	tls     *secure // nil without TLS
 	context any
-	peer    netip.AddrPort // zero: it has no IP address
+	peer    netip.AddrPort // zero without an IP address
 	age     stamp          // in worker.all or worker.ending
 	idle    stamp
 	state   connState
@@ -47,7 +47,7 @@ type Conn struct {
 //	flushing  → closing     the same, but the peer's EOF has come already
 //	lingering → closing     EOF, an error, or the end of lingerFor
 //	any       → closing     CloseWithError, a deadline, an error of the socket: what is unsent is dropped
-//	closing   → closed      nothing is in flight any more, and the descriptor is closed. Closed was called.
+//	closing   → closed      nothing is in flight, and the descriptor is closed. Closed was called.
 type connState uint8
 
 const (
@@ -67,7 +67,7 @@ const (
 	holdUnsent                  // more than HighWater is unsent
 )
 
-// ending is what a connection needs to end.
+// ending is the state that a connection needs to end.
 type ending struct {
 	conn     *Conn
 	err      error
@@ -89,7 +89,7 @@ func endingOwner(s *stamp) *ending {
 	return (*ending)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(ending{}.linger))))
 }
 
-// accepted makes a connection of a descriptor.
+// accepted makes a connection of an accepted descriptor.
 func (w *worker) accepted(ln *listener, fd int) {
 	c := &Conn{w: w, ln: ln}
 	c.socket.Init(w.loop, fd)
@@ -115,14 +115,14 @@ func (w *worker) accepted(ln *listener, fd int) {
 	}
 }
 
-// Loop is the connection's loop.
+// Loop returns the connection's loop.
 func (c *Conn) Loop() *reactor.Loop { return c.w.loop }
 
-// Socket is the connection's socket, for its options and addresses. What it receives and sends is the server's.
+// Socket returns the connection's socket, for its options and addresses. Only the server receives and sends on it.
 func (c *Conn) Socket() *reactor.Socket { return &c.socket }
 
-// RemoteAddr is the address of the peer, also when the connection has ended; nil if the peer is a unix socket without a
-// name, or was gone before it was accepted. It allocates.
+// RemoteAddr returns the address of the peer, also when the connection has ended; nil if the peer is a unix socket
+// without a name, or was gone before it was accepted. It allocates.
 func (c *Conn) RemoteAddr() net.Addr {
 	if c.peer.IsValid() {
 		return net.TCPAddrFromAddrPort(c.peer)
@@ -134,7 +134,7 @@ func (c *Conn) RemoteAddr() net.Addr {
 	return a.NetAddr(unix.SOCK_STREAM)
 }
 
-// LocalAddr is the address of this side, until Closed has returned; after that it is the address of the listener. It
+// LocalAddr returns the address of this side, until Closed has returned, and after that the address of the listener. It
 // allocates, and while the connection is open it makes a system call.
 func (c *Conn) LocalAddr() net.Addr {
 	switch {
@@ -147,17 +147,17 @@ func (c *Conn) LocalAddr() net.Addr {
 	return a.NetAddr(unix.SOCK_STREAM)
 }
 
-// Context is what SetContext has set; nil: nothing.
+// Context returns what SetContext has set, or nil.
 func (c *Conn) Context() any { return c.context }
 
 // SetContext lets the handler keep its state of the connection.
 func (c *Conn) SetContext(v any) { c.context = v }
 
-// Open reports whether the connection is open: it can be written to.
+// Open reports whether the connection is open for writing.
 func (c *Conn) Open() bool { return c.state == connOpen }
 
-// Close ends the connection gracefully: it is not read from any more, what is unsent is sent, and EOF behind it. It is
-// closed when the peer has sent EOF as well, or a second later. Closed is called then, with nil.
+// Close ends the connection gracefully: it stops reading, and sends what is unsent, and EOF behind it. The connection
+// is closed when the peer has sent EOF as well, or a second later. Closed is called then, with nil.
 func (c *Conn) Close() {
 	c.assertOnThread("Close")
 	c.finish(nil)
@@ -284,7 +284,7 @@ func (c *Conn) abort(err error) {
 	c.close()
 }
 
-// leave is how a connection stops being open.
+// leave moves a connection that is open to a state of its end.
 func (c *Conn) leave(to connState, err error) {
 	w := c.w
 	if err == io.EOF { //nolint:errorlint // a wrapped one is an error
@@ -303,7 +303,7 @@ func (c *Conn) leave(to connState, err error) {
 	}
 }
 
-// flushed is called when everything has been sent.
+// flushed sends EOF after everything else, and waits for the peer's or closes.
 func (c *Conn) flushed() {
 	switch {
 	case c.state != connFlushing:
@@ -350,7 +350,7 @@ func (c *Conn) expire(d Deadline, after time.Duration) {
 	}
 }
 
-// SetValue is called when the socket is closed. It is the end of the connection.
+// SetValue ends the connection, whose socket is closed.
 func (e *ending) SetValue(struct{}) {
 	c, w, err, unopened := e.conn, e.conn.w, e.err, e.unopened
 	if c.tls != nil && c.tls.shake != nil { // it will end soon
@@ -373,11 +373,11 @@ func (e *ending) SetValue(struct{}) {
 	}
 }
 
-// SetError is called when close(2) has failed; the socket is closed nevertheless.
+// SetError ends it too: when close(2) has failed the socket is closed nevertheless.
 func (e *ending) SetError(error) { e.SetValue(struct{}{}) }
 
-// SetStopped is not called: a close is not stopped.
+// SetStopped never happens: a close is not stopped.
 func (e *ending) SetStopped() { e.SetValue(struct{}{}) }
 
-// Env is empty.
+// Env returns an empty environment.
 func (e *ending) Env() sender.Env { return sender.EmptyEnv{} }

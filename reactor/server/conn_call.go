@@ -7,10 +7,10 @@ import (
 	"runtime/debug"
 )
 
-// leased is what the handler's Data has been given: so that it is returned also if Data ends the goroutine.
+// leased holds the memory that the handler's Data has, so that it is returned also if Data ends the goroutine.
 type leased struct {
 	now  piece
-	rest []byte // a buffer of the pool; nil: none
+	rest []byte // a buffer of the pool, or nil
 	seen int    // see Conn.Seen
 }
 
@@ -37,7 +37,7 @@ func (w *worker) guard(c *Conn, f func(*Conn)) {
 	returned = true
 }
 
-// callData calls Data. An error that is a *PanicError is that of a panic.
+// callData calls Data. It returns a panic as a *PanicError.
 func (c *Conn) callData(in []byte) (used int, out []byte, err error) {
 	returned := false
 	w := c.w

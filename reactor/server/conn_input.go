@@ -14,14 +14,14 @@ import (
 
 const credit = 16 // receive buffers that a connection may hold; then it is not read from
 
-// input is what a connection has received, and its handler has not consumed. What is left of a message is never kept in
+// input holds what a connection has received, and its handler has not consumed. The rest of a message is never kept in
 // a receive buffer: a sequence of bulk receives no more before it has all of its buffers back.
 type input struct {
 	conn   *Conn
-	rest   []byte          // was presented; what comes is appended, in place if there is room
+	rest   []byte          // was presented; further bytes are appended, in place if there is room
 	buf    []byte          // of the pool: the rest is in it
 	need   int             // Data is not called for fewer bytes: see Need
-	seen   int             // bytes of the rest that Data has seen; fewer than all: it is to be presented again
+	seen   int             // bytes of the rest that Data has seen; if fewer than all, it is to be presented again
 	queue  []reactor.Lease // arrived since, while the connection was not read from
 	unread stamp
 }
@@ -52,7 +52,7 @@ func (r *received) SetNext(lease reactor.Lease) {
 	}
 }
 
-// SetValue is called when the peer has sent EOF.
+// SetValue takes the peer's EOF.
 func (r *received) SetValue(struct{}) {
 	c := (*Conn)(r)
 	c.eof = true
@@ -66,13 +66,13 @@ func (r *received) SetValue(struct{}) {
 	}
 }
 
-// SetError is called when the connection was reset.
+// SetError closes the connection, which was reset.
 func (r *received) SetError(err error) { (*Conn)(r).abort(err) }
 
-// SetStopped is called when the loop stops.
+// SetStopped closes the connection, because the loop stops.
 func (r *received) SetStopped() { (*Conn)(r).abort(net.ErrClosed) }
 
-// Env is empty.
+// Env returns an empty environment.
 func (r *received) Env() sender.Env { return sender.EmptyEnv{} }
 
 func (c *Conn) input() *input {
@@ -92,12 +92,12 @@ func (c *Conn) giveBack(lease reactor.Lease) {
 	}
 }
 
-// reads reports whether the handler may be given bytes.
+// reads reports whether the handler may get bytes.
 func (c *Conn) reads() bool { return c.state == connOpen && c.holds == 0 }
 
-// Need has Data called only when n bytes or more are there, those unread included. It is for a handler that knows how
-// long a message is: it saves calls, and the bytes are put together in one step. It is called inside Data, and holds
-// until the next one. More than Config.MaxUnread ends the connection with [ErrUnread].
+// Need makes the server call Data only when n bytes or more are there, unread ones included. It is for a handler that
+// knows how long a message is: it saves calls, and the bytes are put together in one step. It is called inside Data,
+// and holds until the next one. More than Config.MaxUnread ends the connection with [ErrUnread].
 func (c *Conn) Need(n int) {
 	c.assertOnThread("Need")
 	if n > c.w.cfg.MaxUnread {
@@ -108,8 +108,8 @@ func (c *Conn) Need(n int) {
 	}
 }
 
-// Seen is how many of the bytes that Data is given were given to it before: a search for a delimiter can begin there.
-// It is called inside Data.
+// Seen returns how many of the bytes that Data gets it got before: a search for a delimiter can begin there. It is
+// called inside Data.
 func (c *Conn) Seen() int { return c.w.leased.seen }
 
 // take presents what was received, behind the rest.
@@ -208,7 +208,7 @@ func (c *Conn) keep(p piece, b []byte, seen int, borrowed bool) {
 	c.kept(seen)
 }
 
-// kept is called when bytes are left as the rest.
+// kept begins the read deadline for bytes that are left as the rest, and bounds them.
 func (c *Conn) kept(seen int) {
 	in := c.in
 	in.seen = seen
@@ -308,7 +308,7 @@ func (c *Conn) dropInput() {
 	c.w.inputs.put(in)
 }
 
-// takeBack frees what Data was given when it ended the goroutine.
+// takeBack frees the memory that Data had when it ended the goroutine.
 func (c *Conn) takeBack() {
 	l := &c.w.leased
 	c.free(&l.now)

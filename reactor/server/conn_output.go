@@ -16,8 +16,8 @@ const (
 	maxPieces = 1024      // of one send (IOV_MAX)
 )
 
-// output is what a connection has to send: pieces in order. One send is in flight at a time, of as many pieces as it
-// takes; what comes meanwhile is queued behind them, and leaves with the next send.
+// output holds what a connection has to send: pieces in order. One send is in flight at a time, of as many pieces as it
+// takes; further ones are queued behind them, and leave with the next send.
 type output struct {
 	conn    *Conn
 	send    reactor.SendvOp
@@ -41,7 +41,7 @@ func outputOwner(s *stamp) *output {
 	return (*output)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(output{}.stamp))))
 }
 
-// Write sends a copy of p, with what else the connection has to send in this turn of the loop. It never blocks and
+// Write sends a copy of p, with all else that the connection has to send in this turn of the loop. It never blocks and
 // takes all of p: see [Conn.Unsent]. The error is net.ErrClosed if the connection is not open.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.assertOnThread("Write")
@@ -53,9 +53,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Unsent is how many bytes the socket has not taken yet, also those that were written in this turn of the loop. While
-// it is more than Config.HighWater the connection is not read from; but writes are taken: who writes without being
-// asked should look.
+// Unsent returns how many bytes the socket has not taken yet, including those written in this turn of the loop. While
+// it is more than Config.HighWater the connection is not read from; but writes are taken: a handler that writes without
+// being asked should look.
 func (c *Conn) Unsent() int {
 	if c.out == nil {
 		return 0
@@ -63,7 +63,7 @@ func (c *Conn) Unsent() int {
 	return c.out.unsent
 }
 
-// output is the connection's output, which may be new.
+// output returns the connection's output, taking one from the pool if needed.
 func (c *Conn) output() *output {
 	if c.out == nil {
 		o := c.w.outputs.get()
@@ -176,7 +176,7 @@ func (c *Conn) flush() {
 	o.send.Start()
 }
 
-// SetValue is called when bytes were sent: fewer than all if the connection or the loop is being closed.
+// SetValue takes the number of bytes that were sent: fewer than all if the connection or the loop is being closed.
 func (o *output) SetValue(n int) {
 	c := o.conn
 	short := n < o.sending
@@ -227,19 +227,19 @@ func (c *Conn) free(p *piece) {
 	}
 }
 
-// SetError is called when the socket takes no more bytes.
+// SetError closes the connection, whose socket takes no more bytes.
 func (o *output) SetError(err error) {
 	o.flying, o.sending = 0, 0
 	o.lost(err)
 }
 
-// SetStopped is called when the loop stops.
+// SetStopped closes the connection, because the loop stops.
 func (o *output) SetStopped() { o.SetError(net.ErrClosed) }
 
-// Env is empty.
+// Env returns an empty environment.
 func (o *output) Env() sender.Env { return sender.EmptyEnv{} }
 
-// lost is called when nothing more can be sent.
+// lost drops the output, of which nothing more can be sent, and closes the connection.
 func (o *output) lost(err error) {
 	c := o.conn
 	o.release()

@@ -424,7 +424,7 @@ func TestUnixSocketAndInherited(t *testing.T) {
 	})
 }
 
-// streamer sends so many bytes, whenever it can.
+// streamer sends a number of bytes, whenever it can.
 type streamer struct {
 	server.Base
 	left, most int
@@ -449,7 +449,7 @@ func (s *streamer) Writable(c *server.Conn) {
 
 const streamHighWater = 64 << 10
 
-// A handler that is told when it may write again sends any amount, and keeps little of it in memory.
+// A handler that learns when it may write again sends any amount, and keeps little of it in memory.
 func TestWritable(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		const total = 20 << 20
@@ -468,7 +468,7 @@ func TestWritable(t *testing.T) {
 	})
 }
 
-// drainHandler is a hooks that is told of a shutdown.
+// drainHandler is a hooks that gets notice of a shutdown.
 type drainHandler struct {
 	hooks
 	drain func(c *server.Conn)
@@ -518,7 +518,7 @@ func TestDrainHandler(t *testing.T) {
 	})
 }
 
-// Loops do not need processors of their own.
+// Loops do not need their own processors.
 func TestOneProcessor(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {

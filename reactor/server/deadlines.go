@@ -10,18 +10,18 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// stamp puts the structure that embeds it into a queue of one kind of deadline, and says since when it is there.
+// stamp puts the structure that embeds it into a queue of one kind of deadline, and records since when it is there.
 type stamp struct {
 	links intrusive.Links
-	since int64 // 0: it is in no queue
+	since int64 // 0 if it is in no queue
 }
 
-// queue is what waits for one kind of deadline. All wait for the same time, so the first one is due first: to add, to
-// move and to remove is a matter of a few pointers, and one timer of the loop serves all.
+// queue holds what waits for one kind of deadline. All wait for the same time, so the first one is due first: adding,
+// moving and removing take a few pointers, and one timer of the loop serves all.
 type queue struct {
 	list  intrusive.List
-	after int64 // ns; 0: there is no such deadline
-	slack int64 // ns: a stamp that is younger is not moved, and is due so much later
+	after int64 // ns; 0 without such a deadline
+	slack int64 // ns: a stamp that is younger is not moved, and is due that much later
 	timer *deadlineTimer
 }
 
@@ -37,7 +37,7 @@ func (q *queue) begin(s *stamp) {
 	}
 }
 
-// add puts s into the queue, also if there is no such deadline.
+// add puts s into the queue, also without such a deadline.
 func (q *queue) add(s *stamp) {
 	s.since = q.timer.clock()
 	first := q.list.Empty()
@@ -69,7 +69,7 @@ func stampOf(l *intrusive.Links) *stamp {
 	return intrusive.Owner[stamp](l, unsafe.Offsetof(stamp{}.links))
 }
 
-// due is a stamp whose time has come, and which is removed; nil: there is none.
+// due removes and returns a stamp whose time has come, or returns nil.
 func (q *queue) due() *stamp {
 	s := q.first()
 	if s == nil || q.after == 0 || s.since+q.after+q.slack > q.timer.clock() {
@@ -89,7 +89,7 @@ type deadlineTimer struct {
 
 func (t *deadlineTimer) clock() int64 { return t.loop.Now() - t.loop.Stalled() }
 
-// arm has the timer expire at a time of clock, or earlier.
+// arm makes the timer expire at a time of clock, or earlier.
 func (t *deadlineTimer) arm(at int64) {
 	at += t.loop.Stalled()
 	if !t.timer.Pending() || t.timer.Deadline() > at {
@@ -97,7 +97,7 @@ func (t *deadlineTimer) arm(at int64) {
 	}
 }
 
-// armNext has the timer expire when the next stamp is due.
+// armNext makes the timer expire when the next stamp is due.
 func (t *deadlineTimer) armNext() {
 	for _, q := range t.queues {
 		if s := q.first(); s != nil && q.after != 0 {

@@ -1,5 +1,4 @@
-// Package server is the front door of package reactor: it serves connections on all loops, with handlers or with
-// tasks.
+// Package server serves connections on all loops of package reactor, with handlers or with tasks.
 //
 // # Which style
 //
@@ -13,10 +12,9 @@
 //
 // # Threads
 //
-// Each loop has a listener of its own, a handler of its own, and its own connections, which stay there. All that is
-// called for a connection is called on its loop's thread, one at a time, so handlers need no lock. They must not block:
-// every other connection of the loop would wait. Work that blocks goes elsewhere, with the connection paused, and comes
-// back by [Conn.Post]:
+// Each loop has its own listener, handler and connections, which stay there. All that is called for a connection is
+// called on its loop's thread, one at a time, so handlers need no lock. They must not block: every other connection of
+// the loop would wait. Work that blocks goes elsewhere, with the connection paused, and comes back by [Conn.Post]:
 //
 //	c.Pause()
 //	go func() {
@@ -29,15 +27,15 @@
 //
 // # Bytes in
 //
-// Data is leased the receive buffer itself. It says how many bytes it has used; the others are unread. They are kept,
+// Data leases the receive buffer itself. It returns how many bytes it has used; the others are unread. They are kept,
 // and are presented again with what follows, in one piece. So a handler sees its messages contiguous, however they were
 // cut on the way. [Frames] finds messages by a length field, by a delimiter, or by lines. A handler that knows how much
-// is missing says so by [Conn.Need]; [Conn.Seen] tells it what it has looked at before.
+// is missing says so by [Conn.Need]; [Conn.Seen] returns how much it has looked at before.
 //
 // # Bytes out
 //
-// What Data returns and what Write is given leaves with one send at the end of the turn of the loop, or, if a send is
-// in flight, with the next one. Returning in, or a part of it, sends it from where it was received (below 4 KiB it is
+// Bytes that Data returns and Write takes leave with one send at the end of the turn of the loop, or, if a send is in
+// flight, with the next one. Returning in, or a part of it, sends it from where it was received (below 4 KiB it is
 // copied, which is cheaper).
 //
 // While more than Config.HighWater bytes are unsent the connection is not read from, so a peer that does not read its
@@ -48,7 +46,7 @@
 // With Config.TLS handlers see the plain bytes, and all else is as without it. Open is called when the handshake is
 // done; a connection whose handshake fails, or takes longer than Config.HandshakeTimeout, is not given to the handler,
 // but counted. [Conn.TLS] has the protocol that ALPN has chosen and the client's certificates. A close_notify is EOF.
-// EOF without one may be an attacker's: Closed is told io.ErrUnexpectedEOF. Close sends a close_notify before EOF.
+// EOF without one may be an attacker's: Closed gets io.ErrUnexpectedEOF. Close sends a close_notify before EOF.
 //
 // The handshake is a task; what is left behind it is the state of crypto/tls. What is written is encrypted when it is
 // about to be sent, so small writes share a record. Unsent counts the records then.

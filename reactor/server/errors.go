@@ -40,13 +40,13 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("server: %v deadline exceeded: %v", e.Deadline, e.After)
 }
 
-// Unwrap is os.ErrDeadlineExceeded.
+// Unwrap returns os.ErrDeadlineExceeded.
 func (e *TimeoutError) Unwrap() error { return os.ErrDeadlineExceeded }
 
-// Timeout is true. It is part of net.Error.
+// Timeout returns true. It is part of net.Error.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// Temporary is true. It is part of net.Error.
+// Temporary returns true. It is part of net.Error.
 func (e *TimeoutError) Temporary() bool { return true }
 
 // PanicError is the error of a connection whose handler has panicked.

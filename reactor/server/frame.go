@@ -30,9 +30,8 @@ type Framing interface {
 //		return server.Frames(c, in, out, server.Lines{}, h.line)
 //	}
 //
-// frame is leased, as in is. each appends to out and returns it; nil is nothing. Its error, and those of the framing,
-// end the connection. It stops early if each pauses or closes the connection, or when Config.HighWater bytes are to be
-// sent.
+// frame is leased, as in is. each appends to out and returns it, or nil. Its error, and those of the framing, end the
+// connection. It stops early if each pauses or closes the connection, or when Config.HighWater bytes are to be sent.
 func Frames[F Framing](c *Conn, in, out []byte, f F,
 	each func(c *Conn, frame, out []byte) ([]byte, error),
 ) (used int, _ []byte, err error) {

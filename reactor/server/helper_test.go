@@ -97,7 +97,7 @@ func (w *watched) send(t *testing.T, c io.Writer, s string) {
 
 func echo(_ *server.Conn, in, _ []byte) (int, []byte, error) { return len(in), in, nil }
 
-// running is a server that serves on a goroutine of its own.
+// running is a server that serves on its own goroutine.
 type running struct {
 	t      testing.TB
 	addr   net.Addr

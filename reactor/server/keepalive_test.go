@@ -27,7 +27,7 @@ func optionsOf(s *reactor.Socket) (values [5]int) {
 }
 
 // Connections of handlers and of tasks have keep-alive as in package net, also those of a listener that was made
-// elsewhere, unless that has settings of its own.
+// elsewhere, unless that has its own settings.
 func TestKeepAlive(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		got := make(chan [5]int, 1)

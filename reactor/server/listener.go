@@ -67,7 +67,7 @@ func (w *worker) listen() error {
 	return nil
 }
 
-// bound is what the first listener of a server is bound to.
+// bound is the address that the first listener of a server is bound to.
 type bound struct {
 	reactor.Address
 	by      *listener
@@ -85,7 +85,7 @@ func (b *bound) remove() {
 // bindAttempts is how often a worker tries to bind while another one does.
 const bindAttempts = 5000
 
-// listenOn opens the listener of the configured address. Each loop has a socket of its own on the same address
+// listenOn opens the listener of the configured address. Each loop has its own socket on the same address
 // (SO_REUSEPORT); a unix socket is duplicated. Several workers may do that at a time, without a lock, since they make
 // system calls: the one that binds first publishes the address, and the others share it. The first socket is bound
 // without SO_REUSEPORT, so that an address that another process listens on is an error.
@@ -145,8 +145,8 @@ func (w *worker) setOptions(s *reactor.Socket) error {
 	return s.KeepAlive(w.cfg.KeepAlive)
 }
 
-// use is the first listener, which is not closed until unuse; nil if it is being closed already. If no address is bound
-// yet, the caller is to bind it.
+// use returns the first listener, which is not closed until unuse; nil if it is being closed already. If no address is
+// bound yet, the caller is to bind it.
 func (s *Server) use() (by *listener, isBound bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *Server) unuse(ln *listener) {
 	}
 }
 
-// publish makes ln the listener whose address the other workers share, unless there is one.
+// publish makes ln the listener whose address the other workers share, unless one exists.
 func (w *worker) publish(ln *listener) (first bool) {
 	a, _ := ln.socket.LocalAddress()
 	s := w.server
@@ -191,7 +191,7 @@ func (w *worker) publish(ln *listener) (first bool) {
 	return true
 }
 
-// unpublish is called when the worker does not serve after all.
+// unpublish takes back what publish did, because the worker does not serve after all.
 func (w *worker) unpublish() {
 	s := w.server
 	s.mu.Lock()
@@ -202,7 +202,7 @@ func (w *worker) unpublish() {
 	}
 }
 
-// share opens a listener with the address of another worker's; nil: that one is being closed.
+// share opens a listener with the address of another worker's, which is nil if that is being closed.
 func (w *worker) share(other *listener, cfg reactor.ListenConfig) error {
 	ln := &listener{w: w}
 	switch {
@@ -284,16 +284,16 @@ func (ln *listener) SetNext(fd int) {
 	ln.w.accepted(ln, fd)
 }
 
-// SetValue is not called: accepting has no end.
+// SetValue never happens: accepting has no end.
 func (ln *listener) SetValue(struct{}) { ln.close() }
 
-// SetStopped is called when the loop stops.
+// SetStopped closes the listener and drains the worker, because the loop stops.
 func (ln *listener) SetStopped() {
 	ln.close()
 	ln.w.drain()
 }
 
-// SetError is called when the listener has failed, or was closed.
+// SetError shuts the server down if the listener has failed; of one that was closed it does nothing.
 func (ln *listener) SetError(err error) {
 	if ln.state != listenerOpen {
 		return
@@ -304,7 +304,7 @@ func (ln *listener) SetError(err error) {
 	ln.w.server.fail(err)
 }
 
-// Env is empty.
+// Env returns an empty environment.
 func (ln *listener) Env() sender.Env { return sender.EmptyEnv{} }
 
 func (ln *listener) connClosed() {
@@ -313,7 +313,7 @@ func (ln *listener) connClosed() {
 	}
 }
 
-// acceptRest accepts what waits in the backlog when the server shuts down: to close the listener would reset that.
+// acceptRest accepts what waits in the backlog when the server shuts down: closing the listener would reset that.
 // Another process may accept from a listener that was inherited, and a limit of connections holds to the end.
 func (ln *listener) acceptRest() {
 	if ln.state != listenerOpen || ln.inherited || ln.limited {
@@ -328,7 +328,7 @@ func (ln *listener) acceptRest() {
 	}
 }
 
-// backlog is how many connections may wait to be accepted.
+// backlog returns how many connections may wait to be accepted.
 func (w *worker) backlog() int {
 	if n := w.cfg.Backlog; n > 0 {
 		return n
@@ -345,7 +345,7 @@ func (ln *listener) close() {
 		ln.state = listenerClosing
 	}
 	s.mu.Unlock()
-	if first && !used { // else unuse has it closed
+	if first && !used { // else unuse closes it
 		ln.closeSocket()
 	}
 }

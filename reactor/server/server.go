@@ -21,15 +21,15 @@ type Server struct {
 	cfg        Config
 	newHandler func(*reactor.Loop) Handler
 	task       taskFunc // instead
-	loops      int      // how many loops there will be; 0: it is not known
+	loops      int      // how many loops there will be; 0 if unknown
 
 	mu      sync.Mutex // held for a moment, and never during a system call
 	state   serverState
 	workers []*worker
-	ended   int                 // how many of workers have
+	ended   int                 // how many of workers have ended
 	cut     int                 // how many connections the end of the grace has closed
 	left    task.AbandonedError // the tasks that did not end even then
-	bound   bound               // what the first listener is bound to
+	bound   bound               // where the first listener is bound
 	failed  error               // the first listener that has failed
 	done    chan struct{}
 	onDone  func() // called when done is closed
@@ -47,8 +47,8 @@ const (
 	ended
 )
 
-// Serve serves with handlers on loops of its own until ctx is done. newHandler is called on each loop's thread. Then
-// it shuts down, as [Server.Shutdown] does.
+// Serve makes loops and serves with handlers on them until ctx is done. newHandler is called on each loop's thread.
+// Then it shuts down, as [Server.Shutdown] does.
 //
 // It returns nil when ctx is done and the connections have ended by themselves, an error that matches
 // os.ErrDeadlineExceeded if some were closed at the end of the grace, and otherwise the error of a listener or a loop.
@@ -91,7 +91,7 @@ func (s *Server) serve(ctx context.Context) error {
 		switch err := s.On(l); {
 		case errors.Is(err, net.ErrClosed): // ctx is done already
 			return nil
-		case err != nil && refused.Swap(true): // another loop tells it
+		case err != nil && refused.Swap(true): // another loop reports it
 			return nil
 		case err != nil:
 			return err
@@ -137,18 +137,18 @@ func (s *Server) isOn(l *reactor.Loop) bool {
 	return slices.ContainsFunc(s.workers, func(w *worker) bool { return w.loop == l })
 }
 
-// Addr is the address that the first listener is bound to; nil before [Server.On]. From any thread.
+// Addr returns the address that the first listener is bound to; nil before [Server.On]. From any thread.
 func (s *Server) Addr() net.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bound.NetAddr(unix.SOCK_STREAM)
 }
 
-// Done is closed when the server has shut down and its last connection has ended.
+// Done returns a channel that is closed when the server has shut down and its last connection has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is why the server has ended: nil, the error of a listener, or an error that matches os.ErrDeadlineExceeded if
-// connections were closed at the end of the grace, and [task.ErrAbandoned] if tasks did not end even then. From any
+// Err returns why the server has ended: nil, the error of a listener, or an error that matches os.ErrDeadlineExceeded
+// if connections were closed at the end of the grace, and [task.ErrAbandoned] if tasks did not end even then. From any
 // thread.
 func (s *Server) Err() error {
 	s.mu.Lock()
@@ -165,9 +165,9 @@ func (s *Server) Err() error {
 
 // Shutdown ends the server gracefully. From any thread, more than once. It does not wait: see [Server.Done].
 //
-// What waits in the backlog is accepted and ended, rather than reset; nothing more is accepted. Connections are not
-// read from any more: what their handlers have produced is sent, then EOF. A connection that its handler has paused,
-// because it has yet to answer, is ended when it is resumed. A handler that is a [DrainHandler] is told. What is left
+// What waits in the backlog is accepted and ended, rather than reset; nothing more is accepted. Connections are no
+// longer read from: what their handlers have produced is sent, then EOF. A connection that its handler has paused,
+// because it has yet to answer, is ended when it is resumed. A handler that is a [DrainHandler] is called. What is left
 // after Config.Grace is closed. A task that has not ended a second later, because it ignores that, is abandoned: see
 // [NewTask].
 func (s *Server) Shutdown() {
@@ -197,7 +197,7 @@ func (s *Server) fail(err error) {
 	s.Shutdown()
 }
 
-// workerEnded is called when a worker has no listener and no connection any more, on its loop's thread.
+// workerEnded takes in the end of a worker, which has no listener and no connection left. On its loop's thread.
 func (s *Server) workerEnded(cut int, left *task.AbandonedError) {
 	s.mu.Lock()
 	s.ended++

@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/reactor/server"
 )
 
-// An address that another server has is an error, which is that of package net and is told once, on one loop and on
+// An address that another server has is an error, which is that of package net and is reported once, on one loop and on
 // several; unless both share it on purpose.
 func TestAddressInUse(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
@@ -52,7 +52,7 @@ func TestAddressInUse(t *testing.T) {
 	})
 }
 
-// All loops of a server, and of a listener, have a socket of their own on the address.
+// All loops of a server, and of a listener, have their own sockets on the address.
 func TestLoopsShareTheAddress(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		seen := make(chan *reactor.Loop, 1)

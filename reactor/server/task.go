@@ -20,8 +20,8 @@ import (
 // taskFunc serves a connection in a task.
 type taskFunc func(t *task.T, c net.Conn) error
 
-// ServeTask serves with a task for each connection, on loops of its own until ctx is done: see [NewTask]. Otherwise it
-// is as [Serve].
+// ServeTask makes loops and serves with a task for each connection on them, until ctx is done: see [NewTask]. Otherwise
+// it works as [Serve].
 func ServeTask(ctx context.Context, cfg Config, f func(t *task.T, c net.Conn) error) error {
 	s, err := NewTask(cfg, f)
 	if err != nil {
@@ -34,12 +34,12 @@ func ServeTask(ctx context.Context, cfg Config, f func(t *task.T, c net.Conn) er
 // handlers. c is a *[netconn.Conn], or with Config.TLS a *[netconn.TLS] whose handshake has been done. It is closed
 // when f returns. f must not block on anything but c and what it awaits: see package task.
 //
-// Each Read and each Write is bounded by Config.IdleTimeout. Other deadlines than that and Lifetime are f's to set.
-// When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace has
-// passed, a Read or Write that waits ends with an error that matches os.ErrDeadlineExceeded, and so do all Writes from
-// then on; and the task is requested to stop, so that all else that it awaits, and later Reads, end with ErrStopped.
-// A task that has not ended a second later is abandoned: its next Await ends f as runtime.Goexit does, with its
-// deferred functions. That is logged with the line where it waits, and if it was the grace, [Server.Err] says it too.
+// Each Read and each Write is bounded by Config.IdleTimeout. f sets other deadlines than that and Lifetime. When the
+// server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace has passed, a
+// Read or Write that waits ends with an error that matches os.ErrDeadlineExceeded, and so do all Writes from then on;
+// and the task is requested to stop, so that all else that it awaits, and later Reads, end with ErrStopped. A task that
+// has not ended a second later is abandoned: its next Await ends f as runtime.Goexit does, with its deferred functions.
+// That is logged with the line where it waits, and if it was the grace, [Server.Err] reports it too.
 //
 // The error of f goes to Config.OnTaskError, and so does a deadline that has stopped f, as a [TimeoutError]. A panic is
 // logged and counted, as that of a handler.
@@ -64,7 +64,7 @@ type taskConn struct {
 	conn   netconn.Conn
 	op     task.Op
 	over   stop.Source
-	why    *TimeoutError // the deadline that has ended it; nil: none
+	why    *TimeoutError // the deadline that has ended it, or nil
 	age    stamp         // in worker.tasks or, if why is not nil, worker.overdue
 	shake  stamp         // in worker.shaking, while the TLS handshake lasts
 }
@@ -97,7 +97,8 @@ func (w *worker) spawn(ln *listener, fd int, f taskFunc) {
 	c.op.Start()
 }
 
-// serve is the task. Its frames are on the stack of each idle connection, so they are few and small.
+// serve returns the function of the task. Its frames are on the stack of each idle connection, so they are few and
+// small.
 func (c *taskConn) serve(f taskFunc) func(t *task.T) error {
 	return func(t *task.T) error {
 		c.conn.Init(t, &c.socket)
@@ -113,7 +114,7 @@ func (c *taskConn) serve(f taskFunc) func(t *task.T) error {
 
 func (c *taskConn) close() { _ = c.conn.Close() }
 
-// serveTLS is the task of a connection with TLS.
+// serveTLS serves a connection with TLS in its task.
 //
 //go:noinline
 func (c *taskConn) serveTLS(t *task.T, f taskFunc) error {
@@ -159,15 +160,15 @@ func (c *taskConn) expire(d Deadline, after time.Duration) {
 
 var longAgo = time.Unix(1, 0)
 
-// Env has the loop, and the connection's stop token.
+// Env returns an environment with the loop, and the connection's stop token.
 func (c *taskConn) Env() sender.Env             { return c }
 func (c *taskConn) Scheduler() sender.Scheduler { return c.w.loop }
 func (c *taskConn) StopToken() stop.Token       { return c.over.Token() }
 
-// SetValue is called when the function has returned.
+// SetValue ends the connection, whose function has returned.
 func (c *taskConn) SetValue(struct{}) { c.ended() }
 
-// SetStopped is called when it was stopped, perhaps before it began.
+// SetStopped ends the connection, whose task was stopped, perhaps before it began.
 func (c *taskConn) SetStopped() {
 	if c.op.Began() {
 		if c.why != nil {
@@ -179,7 +180,7 @@ func (c *taskConn) SetStopped() {
 	sender.Submit(c.socket.Close(), (*unbegun)(c))
 }
 
-// SetError is called when it has failed.
+// SetError reports why the task has failed, and ends the connection.
 func (c *taskConn) SetError(err error) {
 	if !c.op.Began() { // the loop has refused it
 		c.SetStopped()
@@ -196,7 +197,7 @@ func (c *taskConn) SetError(err error) {
 	c.failed(err)
 }
 
-// failed tells why the task has failed.
+// failed reports why the task has failed.
 func (c *taskConn) failed(err error) {
 	if cfg := c.w.cfg; cfg.OnTaskError != nil {
 		cfg.OnTaskError(err)
@@ -223,7 +224,7 @@ func (c *taskConn) ended() {
 	c.w.connClosed(c.ln)
 }
 
-// unbegun is a connection, whose task was not called, as the receiver of its close.
+// unbegun is a connection whose task was not called, as the receiver of its close.
 type unbegun taskConn
 
 func (u *unbegun) SetValue(struct{}) { (*taskConn)(u).ended() }

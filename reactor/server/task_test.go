@@ -83,7 +83,7 @@ func TestTaskTLS(t *testing.T) {
 	})
 }
 
-// A client that does not shake hands is cut off, and that is told.
+// A client that does not shake hands is cut off, and that is reported.
 func TestHandshakeTimeout(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		srv, _ := certificate(t)
@@ -100,7 +100,7 @@ func TestHandshakeTimeout(t *testing.T) {
 	})
 }
 
-// isTimeout fails unless the error that was told is that of a deadline.
+// isTimeout fails unless the reported error is that of a deadline.
 func isTimeout(t *testing.T, d server.Deadline, told <-chan error) {
 	t.Helper()
 	select {
@@ -171,7 +171,7 @@ func TestTaskLifetimeOfCopy(t *testing.T) {
 	})
 }
 
-// A task that does not read then is stopped, and that is told.
+// A task that does not read then is stopped, and that is reported.
 func TestTaskLifetimeOfSleeper(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		told := make(chan error, 1)
@@ -206,7 +206,7 @@ func TestTaskDrain(t *testing.T) {
 	})
 }
 
-// The error of a task's function is told.
+// The error of a task's function is reported.
 func TestTaskError(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		mine, told := errors.New("mine"), make(chan error, 1)
@@ -246,8 +246,8 @@ func TestTaskPanicAndGoexit(t *testing.T) {
 
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
-// A task that ignores the end of the grace, or awaits what does not end, is abandoned, named, and told in the error of
-// Serve; its deferred functions run, and its client sees the end of the connection.
+// A task that ignores the end of the grace, or awaits what does not end, is abandoned, named, and reported in the error
+// of Serve; its deferred functions run, and its client sees the end of the connection.
 func TestTaskThatIgnoresTheGrace(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		proceed := make(chan struct{})

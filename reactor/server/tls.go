@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// maxRecord is how many bytes a TLS record has at most (RFC 8446, section 5.1).
+// maxRecord is the most bytes that a TLS record has (RFC 8446, section 5.1).
 const maxRecord = 16 << 10
 
 // secure is TLS between a connection and its socket.
@@ -26,17 +26,17 @@ const maxRecord = 16 << 10
 type secure struct {
 	conn     *Conn
 	tls      *tls.Conn
-	shake    *handshake // nil: it has ended
+	shake    *handshake // nil when it has ended
 	head     int        // bytes of the first lease of input.queue that crypto/tls has taken
-	more     bool       // crypto/tls may have bytes that it was not asked for
+	more     bool       // crypto/tls may have bytes that were not read yet
 	cut      bool       // crypto/tls was given the EOF of the socket
 	ended    bool       // the peer has sent close_notify
 	notified bool       // close_notify was written
 	alone    bool       // and nothing else was unsent then
 }
 
-// TLS is the state of the TLS connection, with the protocol that ALPN has chosen, and the client's certificates; nil
-// without TLS. It allocates.
+// TLS returns the state of the TLS connection, with the protocol that ALPN has chosen, and the client's certificates;
+// nil without TLS. It allocates.
 func (c *Conn) TLS() *tls.ConnectionState {
 	c.assertOnThread("TLS")
 	if c.tls == nil {
@@ -52,9 +52,9 @@ type handshake struct {
 	s       *secure
 	t       *task.T
 	op      task.Op
-	arrived task.Cond // there is something to read, or the connection is not shaking hands any more
+	arrived task.Cond // there is something to read, or the connection is no longer shaking hands
 	stamp   stamp     // in worker.shaking
-	closed  bool      // the socket is: the connection ends when the task does
+	closed  bool      // the socket is closed: the connection ends when the task does
 }
 
 // shakeHands begins the handshake of a connection that was accepted.
@@ -71,7 +71,7 @@ func (c *Conn) shakeHands() {
 	h.op.Start()
 }
 
-// ended is called when the task has ended.
+// ended takes in the end of the task: it opens or ends the connection.
 func (h *handshake) ended(err error) {
 	c := h.s.conn
 	h.s.shake = nil
@@ -101,17 +101,17 @@ func (w *worker) handshakeFailed(err error) {
 	w.cfg.ErrorLog.Debug("a TLS handshake has failed", "err", err)
 }
 
-// Env has the loop.
+// Env returns an environment with the loop.
 func (h *handshake) Env() sender.Env             { return h }
 func (h *handshake) Scheduler() sender.Scheduler { return h.s.conn.w.loop }
 
-// SetValue is called when the handshake is done.
+// SetValue opens the connection, whose handshake is done.
 func (h *handshake) SetValue(struct{}) { h.ended(nil) }
 
-// SetStopped is called when the loop stops.
+// SetStopped ends the handshake because the loop stops.
 func (h *handshake) SetStopped() { h.ended(net.ErrClosed) }
 
-// SetError is called when the handshake has failed, or a function of the tls.Config has panicked.
+// SetError ends the connection, because the handshake has failed, or a function of the tls.Config has panicked.
 func (h *handshake) SetError(err error) {
 	if p, ok := errors.AsType[*sender.PanicError](err); ok {
 		h.s.conn.w.taskPanicked(p)
@@ -120,7 +120,7 @@ func (h *handshake) SetError(err error) {
 	h.ended(err)
 }
 
-// arrive is called when something has arrived: bytes, EOF, or the end of the connection.
+// arrive notes that something has arrived: bytes, EOF, or the end of the connection.
 func (s *secure) arrive() {
 	if s.shake != nil {
 		s.shake.arrived.Signal()
@@ -157,7 +157,7 @@ func (s *secure) decrypt() (eof bool) {
 	return false
 }
 
-// write queues b to be encrypted: with what else there is to send, so that small writes share a record.
+// write queues b to be encrypted with all else there is to send, so that small writes share a record.
 func (s *secure) write(b []byte) {
 	o, pool := s.conn.output(), &s.conn.w.buffers
 	if len(o.plain)+len(b) > maxRecord {
@@ -188,7 +188,7 @@ func (s *secure) seal() {
 	}
 	if c.state == connFlushing && !s.notified {
 		s.notified, s.alone = true, c.out == nil
-		_ = s.tls.CloseWrite() // nothing, if the handshake was not done
+		_ = s.tls.CloseWrite() // does nothing if the handshake was not done
 	}
 }
 

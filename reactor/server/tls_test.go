@@ -197,7 +197,7 @@ func TestTLSSlowReader(t *testing.T) {
 	})
 }
 
-// A client that does not shake hands, or says nonsense, is cut off, and the handler is not told.
+// A client that does not shake hands, or says nonsense, is cut off, without a call of the handler.
 func TestTLSHandshakeFails(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for name, test := range map[string]func(c net.Conn){

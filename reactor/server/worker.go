@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// worker is a server on one loop: its listeners, its connections, and what these share.
+// worker is the part of a server on one loop: its listeners, its connections, and what these share.
 type worker struct {
 	server    *Server
 	cfg       *Config
@@ -36,20 +36,20 @@ type worker struct {
 	tasks   queue          // of taskConns, by age: the lifetime
 	overdue queue          // of taskConns that a deadline has ended, and that go on
 	shaking queue          // of taskConns, or of handshakes
-	ending  intrusive.List // of connections that are not open any more
+	ending  intrusive.List // of connections that are no longer open
 	grace   grace
 
 	marked  []*Conn // to be served soon, see mark
 	serving []*Conn
 	service work
 
-	leased   leased // what Data is given
-	scratch  []byte // what Data appends to
+	leased   leased // the memory that Data has
+	scratch  []byte // the memory that Data appends to
 	buffers  bufferPool
 	inputs   pool[input]
 	outputs  pool[output]
 	endings  pool[ending]
-	noSocket reactor.Socket // what operations are about that belong to no connection
+	noSocket reactor.Socket // for operations that belong to no connection
 	shutdown work
 	draining stop.Source // the server shuts down: tasks read no more
 }
@@ -75,13 +75,13 @@ type work struct {
 
 func (w *work) init(run func()) { w.run, w.work.Runner = run, w }
 
-// Run is part of sender.Runner.
+// Run implements [sender.Runner].
 func (w *work) Run() {
 	w.queued = false
 	w.run()
 }
 
-// Abandon is called when the loop has ended: there is nothing left.
+// Abandon does nothing: the loop has ended, and nothing is left.
 func (w *work) Abandon(error) {}
 
 func newWorker(s *Server, l *reactor.Loop) *worker {
@@ -142,8 +142,8 @@ func (w *worker) OnTimer(int64) {
 	w.due.armNext()
 }
 
-// mark has a connection served soon: after what has arrived in this turn, so that all that it has to send by then is
-// sent together.
+// mark lets a connection be served soon: after what has arrived in this turn, so that all that it has to send by then
+// is sent together.
 func (w *worker) mark(c *Conn) {
 	if c.marked {
 		return
@@ -197,8 +197,8 @@ func (w *worker) drain() {
 	w.endIfDone()
 }
 
-// grace is the time that connections have to end when the server shuts down. It is an operation of the loop, and so is
-// told when the loop stops meanwhile.
+// grace is the time that connections have to end when the server shuts down. It is an operation of the loop, and so
+// ends when the loop stops meanwhile.
 type grace struct {
 	sender.EmptyEnv
 	w     *worker
@@ -239,10 +239,10 @@ func (g *grace) SetStopped() {
 	g.w.eachTask(func(c *taskConn) { c.over.RequestStop() })
 }
 
-// SetError is not called.
+// SetError never happens.
 func (g *grace) SetError(error) { g.SetStopped() }
 
-// Env has the stop token.
+// Env returns an environment with the stop token.
 func (g *grace) Env() sender.Env       { return g }
 func (g *grace) StopToken() stop.Token { return g.over.Token() }
 
@@ -266,14 +266,14 @@ func (w *worker) endIfDone() {
 	w.server.workerEnded(w.cut, &w.left)
 }
 
-// opened is called when a connection was accepted.
+// opened counts an accepted connection.
 func (w *worker) opened() {
 	w.conns++
 	w.count.connections.Add(1)
 	w.count.accepted.Add(1)
 }
 
-// connClosed is called when a connection has been closed.
+// connClosed counts a connection that has been closed, and ends the worker after the last one.
 func (w *worker) connClosed(l *listener) {
 	w.conns--
 	w.count.connections.Add(-1)
@@ -281,7 +281,7 @@ func (w *worker) connClosed(l *listener) {
 	w.endIfDone()
 }
 
-// pool is free Ts. It keeps as many as a burst needs.
+// pool holds free Ts. It keeps as many as a burst needs.
 type pool[T any] struct{ free []*T }
 
 const poolKeeps = 1024
