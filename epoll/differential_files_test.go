@@ -27,9 +27,9 @@ var (
 // package's. Both must make the same completions, write the same memory, and leave the same files.
 //
 // A program is a sequence of steps, six bytes each: the operation, its descriptor, three arguments, and a fault of the
-// entry. It runs in two worlds that differ in the ring only, each with a directory of its own in memory. After each
-// step the two run until they agree. While an entry waits, on a pipe for example, entries that would race with it on
-// its descriptors are left out.
+// entry. It runs in two worlds that differ in the ring only, each with its own directory in memory. After each step the
+// two run until they agree. While an entry waits, on a pipe for example, entries that would race with it on its
+// descriptors are left out.
 func FuzzFiles(f *testing.F) {
 	d := newFileDuel(f)
 	for op := range byte(fileOps) {
@@ -70,7 +70,7 @@ func TestFilesAtRandom(t *testing.T) {
 	}
 }
 
-// fileDuel has the two worlds, on a thread of their own, for many programs.
+// fileDuel has the two worlds, on a separate thread, for many programs.
 type fileDuel struct {
 	programs chan []byte
 	verdicts chan error
@@ -201,9 +201,9 @@ func (d *fileDuel) play(worlds *[2]*fileWorld, program []byte) {
 	b.end()
 }
 
-// settle runs both worlds until they agree and nothing completes any more. An entry that has completed on this
-// package's ring must complete on the kernel's. That an entry has not completed on this package's ring is known when
-// its pool is idle.
+// settle runs both worlds until they agree and nothing further completes. An entry that has completed on this package's
+// ring must complete on the kernel's. That an entry has not completed on this package's ring is known when its pool is
+// idle.
 func (d *fileDuel) settle(a, b *fileWorld) {
 	a.pumpUntilIdle()
 	b.pump(0)

@@ -340,7 +340,7 @@ func (w *fileWorld) allowed(s fileStep) bool {
 	case s.op == fReadv && s.fault == withSelect:
 		return false // which only the kernel knows
 	case s.op == fReadMulti && s.fd == fdSysctl:
-		return false // the kernel reads once more at an offset of its own
+		return false // the kernel reads once more at its own offset
 	}
 	return w.next < areas && (s.op != fOpenat || !s.opensFifo())
 }
@@ -354,7 +354,7 @@ var (
 	fileOffsets = []uint64{0, 1, 10, 4095, 4096, 8192, 1 << 18, ^uint64(0), ^uint64(0), 0, 0, 1 << 62, ^uint64(1),
 		1<<63 - 1, 6400, 6390}
 	fileSizes = []uint32{0, 1, 7, 8, 64, 512, 4096, 5000, 8192, 16, 3}
-	// None leads out of the directory: the other world has a directory of its own.
+	// None leads out of the directory: the other world has its own directory.
 	filePaths = []string{
 		"a", "b", "c", "d", "d/x", "d/y", "l", "fifo", ".", "", "missing/x", "a/x", "d//y", "./b", "e",
 		strings.Repeat("n", 300), strings.Repeat("p/", 3000),

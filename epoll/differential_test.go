@@ -20,7 +20,7 @@ import (
 //
 // A program is a sequence of steps, three bytes each: the step, its endpoint and its argument. Some steps push an
 // entry, others do what the peer or the program would do by a system call (listen(2), shutdown(2)). The program runs in
-// two worlds that differ in the ring only. After each step both run until nothing completes any more, so that no step
+// two worlds that differ in the ring only. After each step both run until nothing further completes, so that no step
 // races with the one before. Steps whose outcome the kernel leaves open (two receives on one endpoint, for example) are
 // left out.
 func FuzzDifferential(f *testing.F) {
@@ -238,7 +238,7 @@ var (
 	}
 )
 
-// settle runs both worlds until they agree and nothing completes any more.
+// settle runs both worlds until they agree and nothing further completes.
 func (d *differential) settle() {
 	deadline := time.Now().Add(d.patience)
 	for still := 0; still < 3; {

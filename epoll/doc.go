@@ -8,8 +8,8 @@
 //
 // A Ring is used as a uring.Ring is: [New], [Ring.Enable] on the thread that will use it, and then [Ring.Push] to queue
 // entries, [Ring.Enter] to submit them and to wait, and [Ring.Pop] to take completions. Receive buffers are provided by
-// [Ring.RegisterBuffers] and [Ring.ProvideBuffer]. What is different is stated under Descriptors: the ring must be told
-// of descriptors that are closed by other means than a close entry ([Ring.Forget]).
+// [Ring.RegisterBuffers] and [Ring.ProvideBuffer]. One difference is stated under Descriptors: descriptors that are
+// closed by other means than a close entry must be announced ([Ring.Forget]).
 //
 // # What it guarantees
 //

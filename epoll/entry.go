@@ -18,7 +18,7 @@ type entry struct {
 	next  uint32 // its neighbours in a list (see list); next alone links the free entries
 	prev  uint32
 	chain uint32 // the next entry in its bucket of the user_data table
-	msg   uint32 // its message (see messages); 0: it has none
+	msg   uint32 // its message (see messages), or 0
 	buf   uint16 // the provided buffer that it holds, if holdsBuffer is set
 	state entryState
 	flags entryFlags
@@ -113,7 +113,7 @@ func (e *entry) selectsBuffer() bool { return e.Flags&uring.SQEBufferSelect != 0
 // multishot reports whether a receive has many completions.
 func (e *entry) multishot() bool { return e.Ioprio&uring.RecvMultishot != 0 }
 
-// host is the descriptor whose lists an entry is in.
+// host returns the descriptor whose lists an entry is in.
 func (e *entry) host() int32 {
 	if e.is(onSource) {
 		return e.FileIndex

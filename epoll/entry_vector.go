@@ -58,7 +58,7 @@ func (r *Ring) remaining(e *entry) (vec []vector, size int, ok bool) {
 	return r.tmp.vec[:], min(int(n-e.done), maxTransfer), true
 }
 
-// ownVector is remaining in memory of the entry's own, for a system call that is made later.
+// ownVector copies what remaining returns to memory of the entry, for a system call that is made later.
 func (r *Ring) ownVector(e *entry) (vec []vector, ok bool) {
 	if e.msg == 0 {
 		if vec, _, ok = r.remaining(e); !ok {

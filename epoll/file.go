@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is what the ring knows of one descriptor number.
+// file records what the ring knows of one descriptor number.
 type file struct {
 	generation uint32 // distinguishes this use of the number from earlier ones; the epoll set returns it with events
 	inFlight   uint32 // entries in flight on it
@@ -39,7 +39,7 @@ const (
 	plain                 // it cannot be waited for: a regular file or the like
 )
 
-// kind is as much of a file's type as decides how it is read and written. It is only known of a polled file.
+// kind is the part of a file's type that decides how it is read and written. It is only known of a polled file.
 type kind uint8
 
 const (
@@ -53,7 +53,7 @@ const (
 // input says what a receive will find.
 //
 //	empty           → ready      tryInput: an event is not needed, or has said so
-//	empty, ready    → signalled  signalInput: an event has told of EOF, an error or urgent data
+//	empty, ready    → signalled  signalInput: an event has reported EOF, an error or urgent data
 //	ready           → empty      drainInput: a receive was short
 //	ready, signalled → empty     clearInput: a receive found nothing (EAGAIN)
 type input uint8
@@ -80,7 +80,7 @@ func (f *file) clearInput() { f.input = inputEmpty }
 // output says whether a send may find room.
 //
 //	open    → full     fillOutput: a send found no room (EAGAIN)
-//	full    → open     openOutput: an event has told of room, or it is time to try again
+//	full    → open     openOutput: an event has reported room, or it is time to try again
 //	open    → writing  beginWrite: a write of a plain file went to the pool
 //	writing → open     endWrite: the write has completed
 type output uint8

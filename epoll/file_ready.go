@@ -5,7 +5,7 @@ package epoll
 // files are the records of all descriptors, and the list of those that are ready.
 type files struct {
 	records    pages[int32, file] // by descriptor
-	head, tail int32              // of the ready list: descriptors plus one; 0: it is empty
+	head, tail int32              // of the ready list: descriptors plus one; 0 if it is empty
 }
 
 // at returns the record of a descriptor, which must exist.
@@ -19,7 +19,7 @@ func (fs *files) find(fd int32) *file {
 	return nil
 }
 
-// make returns the record of a descriptor that is open. It makes one if there is none.
+// make returns the record of a descriptor that is open, creating it if needed.
 func (fs *files) make(fd int32) *file {
 	if !fs.records.has(fd) {
 		fs.records.make(fd)
@@ -82,8 +82,8 @@ func (r *Ring) work() {
 	}
 }
 
-// turnCost is what a turn is charged of a batch besides the bytes received: an estimate of the cache lines that the
-// kernel touches for it.
+// turnCost is charged to a batch for each turn, in addition to the bytes received: an estimate of the cache lines that
+// the kernel touches for it.
 const turnCost = 256
 
 // serve makes one attempt for each direction of fd. The watching entries come first, while what they watch for is still

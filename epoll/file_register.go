@@ -44,7 +44,7 @@ func (r *Ring) arm(fd int32, verify bool) unix.Errno {
 	return 0
 }
 
-// armSocket is arm for what must be a socket.
+// armSocket arms as arm does, and fails if fd is no socket.
 func (r *Ring) armSocket(fd int32, verify bool) unix.Errno {
 	errno := r.arm(fd, verify)
 	if errno == unix.EPERM || errno == 0 && r.files.at(fd).kind == other {

@@ -75,7 +75,7 @@ func (r *Ring) issueNop(e *entry) {
 	}
 }
 
-// verdict says what one attempt at an entry came to.
+// verdict is the result of one attempt at an entry.
 type verdict uint8
 
 const (

@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// acceptCost is what an accepted connection is charged of a batch, besides its turn: accepting takes about as long as
-// receiving that many bytes.
+// acceptCost is charged to a batch for an accepted connection, in addition to its turn: accepting takes about as long
+// as receiving that many bytes.
 const acceptCost = 16 << 10
 
 // issueAccept starts an accept. It tries first, because events do not tell that a socket cannot listen.
@@ -36,7 +36,7 @@ func (r *Ring) issueAccept(e *entry) {
 	r.files.enqueue(e.Fd)
 }
 
-// accept is one accept4(2).
+// accept makes one accept4(2).
 func (r *Ring) accept(e *entry) verdict {
 	multishot := e.Ioprio&uring.AcceptMultishot != 0
 	n := raw(unix.SYS_ACCEPT4, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), uintptr(e.OpFlags), 0, 0)

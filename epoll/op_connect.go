@@ -32,8 +32,9 @@ func (r *Ring) issueConnect(e *entry) {
 	}
 }
 
-// connect is one connect(2): the first starts it, another one finds out what has become of it. If it has failed, the
-// socket's error is taken instead, which leaves the socket in the state in which the kernel's ring leaves it.
+// connect makes one connect(2): the first starts to connect, another one finds out what has become of it. If it has
+// failed, the socket's error is taken instead, which leaves the socket in the state in which the kernel's ring leaves
+// it.
 func (r *Ring) connect(e *entry) verdict {
 	f := r.files.at(e.Fd)
 	if e.is(connectStarted) {

@@ -35,7 +35,7 @@ func (r *Ring) issueFile(e *entry) {
 	r.delegate(e, c.trap, uintptr(e.Fd), c.b, c.c, c.d, c.e, c.f)
 }
 
-// checkFile says what is wrong with an entry: the fields that its operation does not use must be 0.
+// checkFile returns what is wrong with an entry: the fields that its operation does not use must be 0.
 func (e *entry) checkFile() unix.Errno {
 	if e.selectsBuffer() {
 		return unix.EOPNOTSUPP

@@ -46,7 +46,7 @@ func (r *Ring) issuePath(e *entry) {
 	}
 }
 
-// checkPath says what is wrong with an entry on paths: the fields that its operation does not use must be 0.
+// checkPath returns what is wrong with an entry on paths: the fields that its operation does not use must be 0.
 func (e *entry) checkPath() unix.Errno {
 	if e.selectsBuffer() {
 		return unix.EOPNOTSUPP

@@ -106,8 +106,8 @@ func (r *Ring) issueStream(e *entry) {
 // signalfd_siginfo. An eventfd insists on 8.
 const largestUnit = 128
 
-// checkOffset says what is wrong with the offset of an entry for a file that can be waited for. Sockets have no offset
-// but 0.
+// checkOffset returns what is wrong with the offset of an entry for a file that can be waited for. Sockets have no
+// offset but 0.
 func (e *entry) checkOffset(k kind, size int) unix.Errno {
 	off := int64(e.Off)
 	switch {
@@ -121,7 +121,7 @@ func (e *entry) checkOffset(k kind, size int) unix.Errno {
 	return 0
 }
 
-// read is one system call that reads from a socket, a pipe or the like.
+// read makes one system call that reads from a socket, a pipe or the like.
 func (r *Ring) read(e *entry) verdict {
 	vec, size, ok := r.remaining(e)
 	if !ok {
@@ -154,8 +154,8 @@ func (r *Ring) read(e *entry) verdict {
 	return completed
 }
 
-// readOnce makes the system call of a read. It returns EAGAIN for an EOF that is none, and 0 for an EOF that the system
-// call does not tell.
+// readOnce makes the system call of a read. It returns EAGAIN for a false EOF, and 0 for an EOF that the system call
+// does not report.
 func (r *Ring) readOnce(e *entry, f *file, vec []vector, size int) int {
 	if f.kind == other {
 		n := r.moveOther(e, f, vec, size)
@@ -182,8 +182,8 @@ func (r *Ring) neverWritten(fd int32) bool {
 	return raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETPIPE_SZ, 0, 0, 0, 0) >= 0 && r.tmp.pollNow(fd, unix.POLLIN) == 0
 }
 
-// write is one system call that writes to a socket, a pipe or the like. A write of a plain file, which has waited for
-// the one before it, goes to the pool.
+// write makes one system call that writes to a socket, a pipe or the like. A write of a plain file, which has waited
+// for the one before it, goes to the pool.
 func (r *Ring) write(e *entry) verdict {
 	f := r.files.at(e.Fd)
 	if f.phase == plain {
@@ -216,7 +216,7 @@ func (r *Ring) moveOther(e *entry, f *file, vec []vector, size int) int {
 		uintptr(off), uintptr(off>>32), 0)
 }
 
-// transferTrap is the system call that reads or writes.
+// transferTrap returns the number of the system call that reads or writes.
 func (e *entry) transferTrap() uintptr {
 	if e.writes() {
 		return unix.SYS_PWRITEV2

@@ -105,8 +105,8 @@ func (r *Ring) continueTransfer(e *entry) {
 	}
 }
 
-// failPlain is fail for an entry that was attempted. As with the kernel's ring, a plain file uses a provided buffer up
-// even then.
+// failPlain fails an entry that was attempted. As with the kernel's ring, a plain file uses a provided buffer up even
+// then.
 func (r *Ring) failPlain(e *entry, errno unix.Errno) {
 	if e.done != 0 || !e.selectsBuffer() {
 		r.fail(e, errno)

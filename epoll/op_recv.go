@@ -40,7 +40,7 @@ func (r *Ring) issueRecv(e *entry) {
 	}
 }
 
-// checkRecv says what is wrong with a receive, and makes sure that its socket is in the epoll set.
+// checkRecv returns what is wrong with a receive, and makes sure that its socket is in the epoll set.
 func (r *Ring) checkRecv(e *entry) unix.Errno {
 	const known = uring.RecvsendPollFirst | uring.RecvMultishot
 	multishot, message := e.multishot(), e.Opcode == uring.OpRecvmsg
@@ -81,7 +81,7 @@ func (r *Ring) tryOutOfBand(e *entry) verdict {
 	return completed
 }
 
-// recv is one recv(2).
+// recv makes one recv(2).
 func (r *Ring) recv(e *entry) verdict {
 	base, size := uintptr(e.Addr), e.Len
 	if e.selectsBuffer() {

@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// recvmsg is one recvmsg(2). It uses the caller's header unless something in the header must change.
+// recvmsg makes one recvmsg(2). It uses the caller's header unless something in the header must change.
 func (r *Ring) recvmsg(e *entry) verdict {
 	switch {
 	case e.multishot():
@@ -29,8 +29,8 @@ func (r *Ring) recvmsg(e *entry) verdict {
 	return v
 }
 
-// recvmsgCopy is recvmsg(2) by a private copy of the header: into a provided buffer, or for the rest of a message of
-// which a part has come.
+// recvmsgCopy makes one recvmsg(2) by a private copy of the header: into a provided buffer, or for the rest of a
+// message of which a part has come.
 func (r *Ring) recvmsgCopy(e *entry) verdict {
 	header := (*unix.Msghdr)(pointer(&e.Addr))
 	m := (*message)(nil)
@@ -64,7 +64,7 @@ func (e *entry) wholeMessage(header *unix.Msghdr) bool {
 	return e.OpFlags&unix.MSG_WAITALL != 0 && header.Controllen == 0
 }
 
-// checkHeader says what is wrong with the caller's header of a recvmsg into provided buffers. The header of a
+// checkHeader returns what is wrong with the caller's header of a recvmsg into provided buffers. The header of a
 // multishot receive need not stay, so the entry keeps what must be known later: in Off how much room the name and the
 // control data have in a buffer, and in Len how long the first message may be.
 func (e *entry) checkHeader(multishot bool) unix.Errno {
@@ -106,8 +106,8 @@ func (r *Ring) tooSmall(e *entry) bool {
 // outSize is the size of what comes before the name in a buffer of a multishot recvmsg.
 const outSize = uint64(unsafe.Sizeof(uring.RecvmsgOut{}))
 
-// recvmsgMultishot is one recvmsg(2) into a provided buffer, which takes in this order a uring.RecvmsgOut, the name,
-// the control data and the payload. On a socket for datagrams it is one recvmmsg(2) into several buffers.
+// recvmsgMultishot makes one recvmsg(2) into a provided buffer, which takes in this order a uring.RecvmsgOut, the name,
+// the control data and the payload. On a socket for datagrams it makes one recvmmsg(2) into several buffers.
 func (r *Ring) recvmsgMultishot(e *entry) verdict {
 	if r.takesBatch(e) {
 		return r.recvmmsg(e)
@@ -131,7 +131,7 @@ func (r *Ring) recvmsgMultishot(e *entry) verdict {
 	return r.receivedMessage(e, n, room)
 }
 
-// before is how much of a buffer a multishot recvmsg takes for what comes before the payload.
+// before returns how much of a buffer a multishot recvmsg takes for what comes before the payload.
 func (e *entry) before() uint64 { return outSize + e.Off&math.MaxUint32 + e.Off>>32 }
 
 // layOut makes h and iov describe the parts of a buffer. It returns how much room there is for the payload.
@@ -162,7 +162,7 @@ func describe(h *unix.Msghdr, base uintptr, n int) {
 	}
 }
 
-// receivedMessage posts a message of n bytes for which there was so much room. A message of no bytes is the last one
+// receivedMessage posts a message of n bytes for which there was that much room. A message of no bytes is the last one
 // of a socket with connections, be it EOF or not; datagrams have no EOF.
 func (r *Ring) receivedMessage(e *entry, n, room int) verdict {
 	before := int(e.before())

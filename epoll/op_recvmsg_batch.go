@@ -23,7 +23,7 @@ type mmsghdr struct {
 	Len uint32
 }
 
-// batch is what recvmmsg(2) and sendmmsg(2) point to, and the buffers that they receive into.
+// batch holds what recvmmsg(2) and sendmmsg(2) point to, and the buffers that they receive into.
 type batch struct {
 	messages [maxBatch]mmsghdr
 	iov      [maxBatch]unix.Iovec
@@ -39,8 +39,8 @@ func (r *Ring) takesBatch(e *entry) bool {
 		!e.is(holdsBuffer) && r.groups.available(e.BufIndex) != nil && uint64(r.groups[e.BufIndex].size) >= e.before()
 }
 
-// recvmmsg is one recvmmsg(2). If it gets fewer messages than there was room for, nothing is left, unless an event has
-// told of an error.
+// recvmmsg makes one recvmmsg(2). If it gets fewer messages than there was room for, nothing is left, unless an event
+// has reported an error.
 func (r *Ring) recvmmsg(e *entry) verdict {
 	g, b := r.groups[e.BufIndex], &r.several
 	want := firstBatch

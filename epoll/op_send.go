@@ -25,7 +25,7 @@ func (r *Ring) issueSend(e *entry) {
 // maxAddress is the size of the longest address, struct sockaddr_storage.
 const maxAddress = 128
 
-// badAddress reports whether what an entry says of the address to send to cannot be.
+// badAddress reports whether the fields of an entry for the address to send to are invalid.
 func (e *entry) badAddress() bool {
 	if e.Opcode == uring.OpSendmsg || e.Opcode == uring.OpSendmsgZC {
 		return e.Off != 0 || e.FileIndex != 0
@@ -60,7 +60,7 @@ func (r *Ring) awaitRoom(e *entry) {
 	r.park(e, waitsForOutput)
 }
 
-// send is one send(2) or sendto(2).
+// send makes one send(2) or sendto(2).
 func (r *Ring) send(e *entry) verdict {
 	want := e.Len - e.done
 	n := raw(unix.SYS_SENDTO, uintptr(e.Fd), uintptr(e.Addr)+uintptr(e.done), uintptr(want),
@@ -68,7 +68,7 @@ func (r *Ring) send(e *entry) verdict {
 	return r.sent(e, n, int(want), e.OpFlags&unix.MSG_WAITALL != 0)
 }
 
-// sendmsg is one sendmsg(2).
+// sendmsg makes one sendmsg(2).
 func (r *Ring) sendmsg(e *entry) verdict {
 	header := (*unix.Msghdr)(pointer(&e.Addr))
 	if e.msg != 0 {

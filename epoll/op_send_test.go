@@ -62,7 +62,7 @@ func TestSendWaitAll(t *testing.T) {
 		if c := g.wait2(g.push(sendFrom(a, data, 0))); c.Res <= 0 || c.Res >= n {
 			g.Errorf("%+v", c)
 		}
-		for { // what is left of the room, until there is none
+		for { // the rest of the room
 			if c := g.wait2(g.push(sendFrom(a, data, unix.MSG_DONTWAIT))); c.Res == -int32(unix.EAGAIN) {
 				break
 			}

@@ -31,7 +31,7 @@ func (r *Ring) issueSendZC(e *entry) {
 	r.tryOut(e)
 }
 
-// checkSendZC says what is wrong with a zero-copy send.
+// checkSendZC returns what is wrong with a zero-copy send.
 func (r *Ring) checkSendZC(e *entry) unix.Errno {
 	switch {
 	case e.Ioprio&^uring.SendZCReportUsage != 0:

@@ -28,7 +28,7 @@ type poller struct {
 	events [eventBatch]unix.EpollEvent
 }
 
-// ctl is epoll_ctl(2). The generation comes back with the events of the descriptor.
+// ctl calls epoll_ctl(2). The generation comes back with the events of the descriptor.
 func (p *poller) ctl(op int, fd int32, generation uint32) unix.Errno {
 	p.event = unix.EpollEvent{Events: interest, Fd: fd, Pad: int32(generation)}
 	n := raw(unix.SYS_EPOLL_CTL, uintptr(p.fd), uintptr(op), uintptr(fd), uintptr(unsafe.Pointer(&p.event)), 0, 0)

@@ -139,7 +139,7 @@ func (r *Ring) submit() {
 	}
 }
 
-// Pop takes one completion. It reports false if there is none.
+// Pop takes one completion. It reports false if the queue is empty.
 func (r *Ring) Pop(cqe *uring.CQE) bool {
 	r.check()
 	return r.cq.pop(cqe)

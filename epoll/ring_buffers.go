@@ -95,7 +95,7 @@ func (g *group) take() uint16 {
 	return buf
 }
 
-// at is where a buffer is.
+// at returns the address of a buffer.
 func (g *group) at(buf uint16) uintptr { return g.base + uintptr(buf)*uintptr(g.size) }
 
 // find returns a group, or nil.

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raw makes a system call that does not block. It returns the result, or the negated errno. The Go scheduler is not
-// told, which is cheaper, and wrong for a call that can wait.
+// raw makes a system call that does not block. It returns the result, or the negated errno. The Go scheduler does not
+// learn of it, which is cheaper, and wrong for a call that can wait.
 func raw(trap, a, b, c, d, e, f uintptr) int {
 	n, _, errno := unix.RawSyscall6(trap, a, b, c, d, e, f)
 	if errno != 0 {
@@ -36,7 +36,7 @@ const (
 	interrupted = -int(unix.EINTR)
 )
 
-// scratch is what small system calls point to. It is part of the ring, so that nothing escapes or moves.
+// scratch is memory that small system calls point to. It is part of the ring, so that nothing escapes or moves.
 type scratch struct {
 	poll   unix.PollFd
 	zero   unix.Timespec

@@ -18,7 +18,7 @@
 //
 // The caller owns each [Timer]; it is usually a field of a larger struct. While it is pending it must stay where it is:
 // do not copy it, do not reuse it, and do not push it to another queue. The queue keeps it reachable until then. After
-// Pop or Remove the queue does not refer to it any more, and it may be pushed again, also from inside its own handler.
+// Pop or Remove the queue no longer refers to it, and it may be pushed again, also from inside its handler.
 //
 // # Threads
 //
@@ -32,10 +32,10 @@
 //
 // # Why this structure
 //
-// The heap entries contain the deadline and a sequence number beside the pointer. So finding the smallest of four
+// The heap entries contain the deadline and a sequence number next to the pointer. So finding the smallest of four
 // children reads one or two cache lines of the slice, and no timer. Four children instead of two halve the height of
-// the heap, and with it the number of timers whose index has to be written (D. H. Johnson, "Priority queues with
-// update and finding minimum spanning trees", Information Processing Letters 4(3), 1975). A timer wheel would be
-// O(1), but it rounds deadlines to its tick, has to advance while nothing is due, and cannot say when the next timer
-// is due without a search.
+// the heap, and with it the number of timers whose index has to be written (D. H. Johnson, "Priority queues with update
+// and finding minimum spanning trees", Information Processing Letters 4(3), 1975). A timer wheel would be O(1), but it
+// rounds deadlines to its tick, has to advance while nothing is due, and cannot say when the next timer is due without
+// a search.
 package timerqueue

@@ -10,7 +10,7 @@ const (
 type Queue struct {
 	heap     []entry // heap[i] is not before its parent heap[(i-1)/arity]
 	sequence uint64  // number of entries ever made
-	lowSince int64   // time of the first Pop that saw most of the slice unused; 0: none has
+	lowSince int64   // time of the first Pop that saw most of the slice unused, or 0
 }
 
 // entry is a pending timer, with its sort key.
@@ -24,10 +24,10 @@ func (e *entry) before(f *entry) bool {
 	return e.deadline < f.deadline || e.deadline == f.deadline && e.sequence < f.sequence
 }
 
-// Len is the number of pending timers.
+// Len returns the number of pending timers.
 func (q *Queue) Len() int { return len(q.heap) }
 
-// Min is the earliest deadline; ok is false if no timer is pending.
+// Min returns the earliest deadline; ok is false if no timer is pending.
 func (q *Queue) Min() (deadline int64, ok bool) {
 	if len(q.heap) == 0 {
 		return 0, false
@@ -70,7 +70,7 @@ func (q *Queue) Remove(t *Timer) bool {
 	return true
 }
 
-// Pop removes the first timer if its deadline is at or before now, and returns it; nil: no timer is due. The caller
+// Pop removes the first timer if its deadline is at or before now, and returns it; nil if no timer is due. The caller
 // then calls its handler.
 func (q *Queue) Pop(now int64) *Timer {
 	if q.low() {
@@ -91,7 +91,7 @@ func (q *Queue) entry(t *Timer, deadline int64) entry {
 	return entry{deadline, q.sequence, t}
 }
 
-// indexOf is the index of t's entry.
+// indexOf returns the index of t's entry.
 func (q *Queue) indexOf(t *Timer) int {
 	i := t.index - 1
 	if i >= len(q.heap) || q.heap[i].timer != t {

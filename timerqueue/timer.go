@@ -10,11 +10,11 @@ type Handler interface {
 // Timer is an element of a [Queue]. It is usually a field of the struct that it belongs to. The zero Timer is not
 // pending, and ready for Push.
 type Timer struct {
-	// Handler is what the owner of the queue calls when the timer is due. The queue does not use it.
+	// Handler is called by the owner of the queue when the timer is due. The queue does not use it.
 	Handler Handler
 
 	deadline int64
-	index    int // in the queue's heap, plus one; 0: not pending
+	index    int // in the queue's heap, plus one; 0 while not pending
 }
 
 // Init sets the handler. The timer must not be pending.
@@ -28,5 +28,5 @@ func (t *Timer) Init(h Handler) {
 // Pending reports whether the timer is in a queue.
 func (t *Timer) Pending() bool { return t.index != 0 }
 
-// Deadline is what the last Push or Update set, in nanoseconds. It is kept after Pop and Remove.
+// Deadline returns what the last Push or Update set, in nanoseconds. It is kept after Pop and Remove.
 func (t *Timer) Deadline() int64 { return t.deadline }

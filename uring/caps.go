@@ -2,7 +2,7 @@
 
 package uring
 
-// Caps is what a ring can do. A ring finds it by asking the kernel and by trying operations, see [Probe].
+// Caps describes what a ring can do. A ring finds it by asking the kernel and by trying operations, see [Probe].
 type Caps struct {
 	Ring     string // the kind of ring: "io_uring" or "epoll"
 	Ops      OpSet  // the opcodes that it takes

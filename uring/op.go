@@ -93,7 +93,7 @@ var opNames = [...]string{
 // OpSet is a set of opcodes. The zero OpSet is empty.
 type OpSet [4]uint64
 
-// NewOpSet is the set of the opcodes.
+// NewOpSet returns the set of the opcodes.
 func NewOpSet(ops ...Op) (s OpSet) {
 	for _, op := range ops {
 		s.Add(op)
@@ -101,7 +101,7 @@ func NewOpSet(ops ...Op) (s OpSet) {
 	return s
 }
 
-// AllOps is the set of the opcodes of this package: those that package reactor submits.
+// AllOps returns the set of the opcodes of this package: those that package reactor submits.
 func AllOps() (s OpSet) {
 	for op, name := range opNames {
 		if name != "" {
@@ -117,7 +117,7 @@ func (s *OpSet) Add(op Op) { s[op>>6] |= 1 << (op & 63) }
 // Has reports whether op is in the set.
 func (s *OpSet) Has(op Op) bool { return s[op>>6]&(1<<(op&63)) != 0 }
 
-// All are the opcodes of the set, from the lowest.
+// All iterates over the opcodes of the set, from the lowest.
 func (s OpSet) All() iter.Seq[Op] {
 	return func(yield func(Op) bool) {
 		for op := range 256 {
@@ -128,7 +128,7 @@ func (s OpSet) All() iter.Seq[Op] {
 	}
 }
 
-// Union is the set of the opcodes that are in either set.
+// Union returns the set of the opcodes that are in either set.
 func (s OpSet) Union(other OpSet) OpSet {
 	for i := range s {
 		s[i] |= other[i]
@@ -136,7 +136,7 @@ func (s OpSet) Union(other OpSet) OpSet {
 	return s
 }
 
-// Intersection is the set of the opcodes that are in both sets.
+// Intersection returns the set of the opcodes that are in both sets.
 func (s OpSet) Intersection(other OpSet) OpSet {
 	for i := range s {
 		s[i] &= other[i]

@@ -28,7 +28,7 @@ func (s *SQE) PrepPollMultishot(fd int, events uint32) {
 }
 
 // PrepCancel cancels the entry in flight whose user_data is target. The result is 0, or -ENOENT if there is no such
-// entry, or -EALREADY if the entry cannot be stopped any more and completes by itself. See io_uring_prep_cancel(3).
+// entry, or -EALREADY if the entry can no longer be stopped and completes by itself. See io_uring_prep_cancel(3).
 func (s *SQE) PrepCancel(target uint64) {
 	*s = SQE{Opcode: OpAsyncCancel, Fd: -1, Addr: target}
 }

@@ -17,23 +17,23 @@ func (s *SQE) PrepWrite(fd int, p unsafe.Pointer, n uint32, off uint64) {
 	*s = SQE{Opcode: OpWrite, Fd: int32(fd), Addr: addr(p), Len: n, Off: off}
 }
 
-// PrepReadv is [SQE.PrepRead] into the n buffers of iov, an array of struct iovec. See preadv(2).
+// PrepReadv reads as [SQE.PrepRead] does, into the n buffers of iov, an array of struct iovec. See preadv(2).
 func (s *SQE) PrepReadv(fd int, iov unsafe.Pointer, n uint32, off uint64) {
 	*s = SQE{Opcode: OpReadv, Fd: int32(fd), Addr: addr(iov), Len: n, Off: off}
 }
 
-// PrepWritev is [SQE.PrepWrite] of the n buffers of iov, an array of struct iovec. See pwritev(2).
+// PrepWritev writes as [SQE.PrepWrite] does, from the n buffers of iov, an array of struct iovec. See pwritev(2).
 func (s *SQE) PrepWritev(fd int, iov unsafe.Pointer, n uint32, off uint64) {
 	*s = SQE{Opcode: OpWritev, Fd: int32(fd), Addr: addr(iov), Len: n, Off: off}
 }
 
-// PrepReadFixed is [SQE.PrepRead] into memory that lies in the registered buffer index. See
+// PrepReadFixed reads as [SQE.PrepRead] does, into memory that lies in the registered buffer index. See
 // [Ring.RegisterFixedBuffers].
 func (s *SQE) PrepReadFixed(fd int, p unsafe.Pointer, n uint32, off uint64, index uint16) {
 	*s = SQE{Opcode: OpReadFixed, Fd: int32(fd), Addr: addr(p), Len: n, Off: off, BufIndex: index}
 }
 
-// PrepWriteFixed is [SQE.PrepWrite] of memory that lies in the registered buffer index. See
+// PrepWriteFixed writes as [SQE.PrepWrite] does, from memory that lies in the registered buffer index. See
 // [Ring.RegisterFixedBuffers].
 func (s *SQE) PrepWriteFixed(fd int, p unsafe.Pointer, n uint32, off uint64, index uint16) {
 	*s = SQE{Opcode: OpWriteFixed, Fd: int32(fd), Addr: addr(p), Len: n, Off: off, BufIndex: index}

@@ -45,7 +45,7 @@ func (s *SQE) PrepRecvMultishot(fd int, group uint16, msgFlags int) {
 // [Caps].RecvLimit is false, the entry completes with -EINVAL.
 func (s *SQE) LimitRecv(n uint32) { s.FileIndex = int32(n) }
 
-// PrepRecvmsg receives into what msg, a struct msghdr, describes. See recvmsg(2).
+// PrepRecvmsg receives into the memory that msg, a struct msghdr, describes. See recvmsg(2).
 func (s *SQE) PrepRecvmsg(fd int, msg unsafe.Pointer, msgFlags int) {
 	*s = SQE{Opcode: OpRecvmsg, Fd: int32(fd), Addr: addr(msg), Len: 1, OpFlags: uint32(msgFlags)}
 }
@@ -76,7 +76,7 @@ func (s *SQE) PrepSend(fd int, p unsafe.Pointer, n uint32, msgFlags int) {
 // To makes a [SQE.PrepSend] or a [SQE.PrepSendZC] send to the address at sa, a raw sockaddr of n bytes. See sendto(2).
 func (s *SQE) To(sa unsafe.Pointer, n uint16) { s.Off, s.FileIndex = addr(sa), int32(n) }
 
-// PrepSendmsg sends what msg, a struct msghdr, describes. See sendmsg(2).
+// PrepSendmsg sends the message that msg, a struct msghdr, describes. See sendmsg(2).
 func (s *SQE) PrepSendmsg(fd int, msg unsafe.Pointer, msgFlags int) {
 	*s = SQE{Opcode: OpSendmsg, Fd: int32(fd), Addr: addr(msg), Len: 1, OpFlags: uint32(msgFlags)}
 }
@@ -88,7 +88,7 @@ func (s *SQE) PrepSendZC(fd int, p unsafe.Pointer, n uint32, msgFlags int, zcFla
 	*s = SQE{Opcode: OpSendZC, Ioprio: zcFlags, Fd: int32(fd), Addr: addr(p), Len: n, OpFlags: uint32(msgFlags)}
 }
 
-// PrepSendmsgZC is [SQE.PrepSendmsg] with the completions of [SQE.PrepSendZC].
+// PrepSendmsgZC sends as [SQE.PrepSendmsg] does, with the completions of [SQE.PrepSendZC].
 func (s *SQE) PrepSendmsgZC(fd int, msg unsafe.Pointer, msgFlags int, zcFlags uint16) {
 	s.PrepSendmsg(fd, msg, msgFlags)
 	s.Opcode, s.Ioprio = OpSendmsgZC, zcFlags

@@ -14,13 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe returns what an io_uring of this process can do. It asks the kernel for its features and opcodes, and tries
-// what these do not tell; it never decides by a version. The answer is found once, and kept. If it could not be found
-// because descriptors or memory had run out, the next Probe tries again. An error matches [ErrUnavailable]. From any
-// thread.
+// Probe returns what an io_uring of this process can do. It asks the kernel for its features and opcodes, and tries the
+// rest; it never decides by a version. The answer is found once, and kept. If it could not be found because descriptors
+// or memory had run out, the next Probe tries again. An error matches [ErrUnavailable]. From any thread.
 func Probe() (Caps, error) { return known.get() }
 
-// answer keeps what a probe has found.
+// answer caches the result of a probe.
 type answer struct {
 	mu    sync.Mutex
 	probe func() (Caps, error)
@@ -112,7 +111,7 @@ func (r *Ring) probeOps() (ops OpSet, err error) {
 	return ops, nil
 }
 
-// prober tries operations on a ring of its own.
+// prober tries operations on a separate ring.
 type prober struct {
 	r     *Ring
 	short error // the first error that says nothing about the kernel
@@ -126,7 +125,7 @@ func (p *prober) failed(err error) bool {
 	return err != nil
 }
 
-// run submits one entry and returns its next completion, or false if there is none within the time.
+// run submits one entry and returns its next completion, or false if none comes within the time.
 func (p *prober) run(sqe *SQE, userData uint64) (cqe CQE, ok bool) {
 	sqe.UserData = userData
 	p.r.Push(sqe)
@@ -214,8 +213,8 @@ const (
 	probeBuffers = 4 // one for each try, and one
 )
 
-// recvMultishot receives a few bytes from a socket of its own, by the entry that prep makes, so that nothing is left
-// from an entry that the kernel refused. It reports whether good accepts what came, and whether more would have come.
+// recvMultishot receives a few bytes from a new socket, by the entry that prep makes, so that nothing is left from an
+// entry that the kernel refused. It reports whether good accepts what came, and whether more would have come.
 func (p *prober) recvMultishot(
 	mem []byte, userData uint64, good func([]byte) bool, prep func(sqe *SQE, fd int),
 ) (more, ok bool) {
@@ -290,7 +289,7 @@ func (p *prober) minWait() bool {
 	return p.r.Pop(&cqe) && errno == 0 && time.Since(start) < probeTime/10
 }
 
-// restrictions has a restricted ring of its own do what it may not do.
+// restrictions tries what a restricted ring must refuse.
 func (p *prober) restrictions() bool {
 	r, err := newBare()
 	if p.failed(err) {

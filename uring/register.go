@@ -20,7 +20,7 @@ const (
 	registerPbufRing       = 22
 )
 
-// register is io_uring_register(2).
+// register calls io_uring_register(2).
 func (r *Ring) register(op uintptr, arg unsafe.Pointer, n uintptr) (int, error) {
 	res, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), op, uintptr(arg), n, 0, 0)
 	if errno != 0 {

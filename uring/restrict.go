@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Restrictions are what a ring takes. The kernel refuses all else: such an entry completes with -EACCES, and so fails
+// Restrictions name what a ring takes. The kernel refuses all else: such an entry completes with -EACCES, and so fails
 // io_uring_register(2).
 type Restrictions struct {
 	// Ops are the opcodes that may be submitted. [OpPollAdd] is always one of them: by it [Ring.Wake] wakes the ring.
@@ -34,7 +34,7 @@ const (
 // Restrict restricts the ring for as long as it exists. It is called once, before [Ring.Enable]. From then on nothing
 // can be registered but the ring itself with its thread, the number of its workers, receive buffers
 // ([Ring.RegisterBuffers]) if the flags allow to use them, and fixed buffers ([Ring.RegisterFixedBuffers]) if the
-// opcodes do. [Caps].Ops has no other opcodes any more.
+// opcodes do. From then on [Caps].Ops has no other opcodes.
 //
 // If [Caps].Restrictions is false, it fails and the ring is as before. See io_uring_register_restrictions(3).
 func (r *Ring) Restrict(to Restrictions) error {
@@ -60,7 +60,7 @@ func (r *Ring) Restrict(to Restrictions) error {
 	return nil
 }
 
-// registers are the opcodes of io_uring_register(2) that a ring uses once it is enabled.
+// registers returns the opcodes of io_uring_register(2) that a ring uses once it is enabled.
 func (to *Restrictions) registers() []uint8 {
 	calls := []uint8{registerIOWQMaxWorkers, registerRingFds, unregisterRingFds}
 	if to.Flags&SQEBufferSelect != 0 {

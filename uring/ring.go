@@ -254,7 +254,7 @@ func (r *Ring) Enter(timeout time.Duration) error {
 		r.overflows.Add(1)
 	}
 	if r.sqTail != r.sqHead || flags&(sqTaskrun|sqCQOverflow) != 0 {
-		// Submitting without waiting cannot block, so the Go scheduler is not told.
+		// Submitting without waiting cannot block, so the Go scheduler does not learn of it.
 		if err := r.submit(); err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (r *Ring) recoverWake(timeout time.Duration) error {
 	return err
 }
 
-// short is the timeout of a wait behind which something is tried again.
+// short returns the timeout of a wait behind which something is tried again.
 func short(timeout time.Duration) time.Duration {
 	if most := 10 * time.Millisecond; timeout < 0 || timeout > most {
 		return most
@@ -334,7 +334,7 @@ func (r *Ring) block(timeout time.Duration) error {
 	return os.NewSyscallError("io_uring_enter", errno)
 }
 
-// enter is io_uring_enter(2) without a wait.
+// enter calls io_uring_enter(2) without a wait.
 func (r *Ring) enter(submit uint32, flags uintptr) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.enterFd, uintptr(submit), 0, flags, 0, 0)
 	return int(n), errno
@@ -347,7 +347,7 @@ func (r *Ring) ready() bool {
 	return r.cqHead != r.cqTail
 }
 
-// Pop takes one completion. It reports false if there is none now.
+// Pop takes one completion. It reports false if none is there now.
 func (r *Ring) Pop(cqe *CQE) bool {
 	if r.direct.state == directDone {
 		*cqe, r.direct.state = r.direct.cqe, directNone
@@ -379,8 +379,8 @@ func (r *Ring) Wake() error { return r.waker.Wake() }
 // Caps returns what the ring can do.
 func (r *Ring) Caps() Caps { return r.caps }
 
-// Overflows is how many times [Ring.Enter] has found that completions waited behind a full completion queue, which is
-// slow: see [Config].CQEntries. None of them is lost. From any thread, after [Ring.Close] too.
+// Overflows returns how many times [Ring.Enter] has found that completions waited behind a full completion queue, which
+// is slow: see [Config].CQEntries. None of them is lost. From any thread, after [Ring.Close] too.
 func (r *Ring) Overflows() uint64 { return r.overflows.Load() }
 
 // Fd returns the ring's descriptor, for /proc/self/fdinfo and the like.
@@ -416,5 +416,5 @@ func (r *Ring) unmap() {
 	r.ringMem, r.sqeMem = nil, nil
 }
 
-// ceilPow2 is the smallest power of two that is at least n.
+// ceilPow2 returns the smallest power of two that is at least n.
 func ceilPow2(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }

@@ -95,13 +95,13 @@ type params struct {
 	cqOff                                                                  cqOffsets
 }
 
-// setupCall is io_uring_setup(2).
+// setupCall calls io_uring_setup(2).
 func setupCall(entries int, p *params) (fd int, errno unix.Errno) {
 	r, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries), uintptr(unsafe.Pointer(p)), 0)
 	return int(r), errno
 }
 
-// setup makes a ring with the first set of flags that the kernel takes. call is io_uring_setup(2).
+// setup makes a ring with the first set of flags that the kernel takes. call makes the system call.
 func setup(cfg Config, call func(entries int, p *params) (int, unix.Errno)) (fd int, p params, err error) {
 	for _, flags := range wanted {
 		p = params{

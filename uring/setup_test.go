@@ -51,7 +51,7 @@ func TestSetupStepsDown(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		kernel uint32
-		want   uint32 // besides flags511
+		want   uint32 // in addition to flags511
 	}{
 		{"6.6", flags66, deferred | SetupNoSQArray},
 		{"6.1", flags61, deferred},

@@ -17,7 +17,7 @@ import (
 // The zero Waker has no eventfd: Wake and Close do nothing.
 type Waker struct {
 	mu     sync.RWMutex
-	number int // of the eventfd, plus one; 0: there is none
+	number int // of the eventfd, plus one; 0 without one
 }
 
 // Open creates the eventfd.
@@ -27,8 +27,8 @@ func (w *Waker) Open() error {
 	return err
 }
 
-// Fd returns the eventfd, for a ring to wait on; -1 if there is none. After the first Wake it stays readable, so the
-// ring waits for its edges.
+// Fd returns the eventfd, for a ring to wait on, or -1. After the first Wake it stays readable, so the ring waits for
+// its edges.
 func (w *Waker) Fd() int { return w.number - 1 }
 
 var one = binary.NativeEndian.AppendUint64(nil, 1)

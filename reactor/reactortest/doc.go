@@ -41,15 +41,15 @@
 //	-reactortest.faults F,…   only these faults may happen; none: no faults
 //	-reactortest.shrink       when a seed fails, look for a shorter run with fewer faults that fails in the same way
 //
-// The first seed that fails fails the test, which then prints the error, the last steps, and the command that plays
-// the seed again. What a seed plays changes when the program or this module changes. So a fault that a seed has found
-// becomes a test of its own.
+// The first seed that fails fails the test, which then prints the error, the last steps, and the command that plays the
+// seed again. What a seed plays changes when the program or this module changes. So a fault that a seed has found
+// deserves a separate test.
 //
 // # What each run asserts by itself
 //
 // No descriptor is left open, closed twice, or closed under an operation. No buffer is leased when its loop has ended.
 // No operation is in flight when its loop has ended. The memory of a zero-copy send does not change. No thread waits
-// for ever, and the run ends in time ([Config]). No loop's Run returns an error.
+// forever, and the run ends in time ([Config]). No loop's Run returns an error.
 //
 // # Rules for programs
 //

@@ -64,7 +64,7 @@ func TestTwoMachines(t *testing.T) {
 		backup.Loop(reactor.LoopConfig{}, standby)
 		m.Peer("operator", func(p *reactortest.Peer) {
 			p.Sleep(time.Minute)
-			m.Link(backup).Cut() // no packet passes, and neither side is told
+			m.Link(backup).Cut() // no packet passes, and neither side notices
 			p.Sleep(10 * time.Minute)
 			m.Link(backup).Heal()
 			p.Sleep(time.Minute)

@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/internal/simring"
 )
 
-// Faults say how often each fault happens to the program under test, as a probability at each opportunity. The zero
+// Faults are the probabilities, at each opportunity, of the faults that happen to the program under test. The zero
 // value is a machine without faults. At first the seed draws them: about half of them cannot happen in a run, and the
 // others are more or less likely. Seed 0 has none.
 //
@@ -22,20 +22,20 @@ type Faults struct {
 	NoBuffer       float64 // a receive finds no buffer, although there are some
 	CancelRace     float64 // a cancel finds its target past stopping
 	MissedCancel   float64 // a cancel does not find or stop its target, which is in flight
-	Interrupted    float64 // what a worker does fails with EINTR
+	Interrupted    float64 // the call of a worker fails with EINTR
 	OldKernel      float64 // a ring lacks an opcode or a feature that not all kernels have
 
 	// Of sockets and descriptors.
 	NoDescriptor       float64 // EMFILE or ENFILE
 	AbortedAccept      float64 // accepting a connection that was reset fails with ECONNABORTED
 	RefusedConnect     float64 // a connect is refused
-	SilentConnectError float64 // a connect that has failed completes with 0, and SO_ERROR tells
+	SilentConnectError float64 // a connect that has failed completes with 0, and SO_ERROR reports it
 	LostDatagram       float64 // a datagram, or the ICMP message that it was refused, does not arrive
 	DuplicateDatagram  float64 // a datagram arrives twice
 	ReorderedDatagram  float64 // a datagram arrives after later ones
 
 	// Of the disk.
-	CacheMiss float64 // what is read or written is not in the page cache, so that a worker does it
+	CacheMiss float64 // the data read or written is not in the page cache, so that a worker does it
 	IOError   float64 // EIO
 	NoSpace   float64 // ENOSPC although there is space
 
@@ -44,8 +44,8 @@ type Faults struct {
 	Preemption float64 // other threads run before a system call
 }
 
-// Limits are how large things are on a machine. At first the seed draws all but Descriptors and Disk. A field that is 0
-// leaves a limit as it is.
+// Limits bound the sizes of things on a machine. At first the seed draws all but Descriptors and Disk. A field that is
+// 0 leaves a limit as it is.
 type Limits struct {
 	Descriptors  int           // that the program can have open; those of peers do not count. At first 65 536
 	SocketBuffer int           // bytes that a socket holds in each direction: 4096 to 65 536
@@ -55,12 +55,12 @@ type Limits struct {
 	Delay        time.Duration // the longest time that something takes on the machine itself: up to 1 ms
 }
 
-// calm is what seed 0 has.
+// calm are the odds of seed 0.
 var calm = simring.Odds{
 	Latency: 10 * time.Microsecond, Buffer: 1 << 16, Files: 1 << 16, CQ: 128, Workers: 4, Disk: 1 << 30,
 }
 
-// Faults are the faults of the machine.
+// Faults returns the faults of the machine.
 func (m *Machine) Faults() (f Faults) {
 	copyFields(reflect.ValueOf(&f).Elem(), reflect.ValueOf(m.k.Odds))
 	return f
@@ -86,7 +86,7 @@ func copyFields(to, from reflect.Value) {
 	}
 }
 
-// Limits are the limits of the machine.
+// Limits returns the limits of the machine.
 func (m *Machine) Limits() Limits {
 	o := &m.k.Odds
 	return Limits{

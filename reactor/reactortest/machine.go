@@ -23,10 +23,10 @@ type Machine struct {
 	loops int // ever made
 }
 
-// run is what the machines of a run share.
+// run is the state that the machines of a run share.
 type run struct {
 	seed     uint64
-	faults   []string        // that may happen; nil: all
+	faults   []string        // that may happen; nil for all
 	k        *simring.Kernel // of the first machine
 	machines []*Machine
 	loops    []*reactor.Loop
@@ -57,20 +57,20 @@ func (m *Machine) use() {
 	}
 }
 
-// Seed is the seed of the run.
+// Seed returns the seed of the run.
 func (m *Machine) Seed() uint64 { return m.r.seed }
 
-// Name is the machine's name.
+// Name returns the machine's name.
 func (m *Machine) Name() string { return m.name }
 
-// Rand is the random source of the run. A program draws from it whatever varies, and from no other: otherwise a seed
-// would not play the same run again.
+// Rand returns the random source of the run. A program draws from it whatever varies, and from no other: otherwise a
+// seed would not play the same run again.
 func (m *Machine) Rand() *rand.Rand { return m.k.Rand() }
 
-// Now is the virtual time, since the run began.
+// Now returns the virtual time since the run began.
 func (m *Machine) Now() time.Duration { return m.k.Elapsed() }
 
-// Errorf says that something is wrong. The run ends at the next call that can wait, and fails.
+// Errorf reports that something is wrong. The run ends at the next call that can wait, and fails.
 func (m *Machine) Errorf(format string, args ...any) {
 	m.use()
 	m.k.Errorf(format, args...)
@@ -82,19 +82,19 @@ func (m *Machine) Logf(format string, args ...any) {
 	m.k.Logf(format, args...)
 }
 
-// After has f called when all loops and peers have ended, and nothing was wrong so far: to check by [Machine.Errorf]
-// what must hold in the end. Functions are called in the order in which they were given.
+// After registers f to be called when all loops and peers have ended, and nothing was wrong so far: to check by
+// [Machine.Errorf] what must hold in the end. Functions are called in the order of their registration.
 func (m *Machine) After(f func()) {
 	m.use()
 	m.r.after = append(m.r.after, f)
 }
 
 // Loop makes a loop, on a ring of the machine, and a simulated thread that runs it. setup, if not nil, is the loop's
-// first work, on its thread, and meets no faults: what it opens, a server opens when it begins.
+// first work, on its thread, and meets no faults: a server opens the same when it begins.
 //
 // The loop must end, which it does after [reactor.Loop.Stop], when it has drained. When the last peer of the run has
-// ended, all loops are stopped. Of cfg, Ring, Entries and CPUs are ignored; DrainTimeout is an hour unless it is set. A
-// cfg that is wrong is a panic.
+// ended, all loops are stopped. Of cfg, Ring, Entries and CPUs are ignored; DrainTimeout is an hour unless it is set.
+// It panics if cfg is wrong.
 func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) *reactor.Loop {
 	m.use()
 	if cfg.CPUs = nil; cfg.DrainTimeout == 0 {
@@ -122,7 +122,7 @@ func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) 
 	return l
 }
 
-// waits says where the tasks of a loop wait.
+// waits returns where the tasks of a loop wait.
 func waits(l *reactor.Loop) (text string) {
 	const most = 8
 	tasks := 0
@@ -161,7 +161,7 @@ func (m *Machine) ended(name string, l *reactor.Loop, err error) {
 	}
 }
 
-// Signal sends the process, which is all loops of the machine, a signal: [reactor.Loop.Signals] receives it.
+// Signal sends a signal to the process, which is all loops of the machine: [reactor.Loop.Signals] receives it.
 func (m *Machine) Signal(sig os.Signal) {
 	m.use()
 	m.k.Signal(sig)
@@ -196,10 +196,10 @@ func (m *Machine) MkdirAll(name string) {
 	}
 }
 
-// ReadFile is the bytes of a file of the machine. The error is an errno, such as ENOENT.
+// ReadFile returns the bytes of a file of the machine. The error is an errno, such as ENOENT.
 func (m *Machine) ReadFile(name string) ([]byte, error) { return m.k.ReadFile(name) }
 
-// ReadDir is the names in a directory of the machine, sorted.
+// ReadDir returns the names in a directory of the machine, sorted.
 func (m *Machine) ReadDir(name string) ([]string, error) { return m.k.ReadDir(name) }
 
 // Remove removes a file or an empty directory of the machine.

@@ -18,22 +18,22 @@ func (m *Machine) NewMachine(name string) *Machine {
 	return newMachine(m.r, m.k.NewMachine(name), name)
 }
 
-// Addr is the machine's IPv4 address, 10.0.0.n. Beside it, the machine has the loopback interface.
+// Addr returns the machine's IPv4 address, 10.0.0.n. The machine has the loopback interface as well.
 func (m *Machine) Addr() netip.Addr { return m.addr4 }
 
-// Addr6 is the machine's IPv6 address, fd00::n.
+// Addr6 returns the machine's IPv6 address, fd00::n.
 func (m *Machine) Addr6() netip.Addr { return m.addr6 }
 
-// AddrPort is the machine's IPv4 address with a port.
+// AddrPort returns the machine's IPv4 address with a port.
 func (m *Machine) AddrPort(port uint16) netip.AddrPort { return netip.AddrPortFrom(m.addr4, port) }
 
-// LinkConfig is what happens to packets on a link. The zero value is a link that takes no time and loses nothing.
+// LinkConfig sets what happens to packets on a link. A link of the zero value takes no time and loses nothing.
 type LinkConfig struct {
 	Latency time.Duration // the least that a packet takes, one way
 	Jitter  time.Duration // the most that it takes beyond that; packets stay in order
 
 	// Probabilities, for each packet.
-	Loss      float64 // it is lost; what is TCP is then sent again, which takes 200 ms at first and up to 120 s
+	Loss      float64 // it is lost; TCP then sends it again, after 200 ms at first and up to 120 s
 	Duplicate float64 // a datagram arrives twice
 	Reorder   float64 // a datagram arrives after later ones
 }
@@ -41,13 +41,13 @@ type LinkConfig struct {
 // Link is the connection between two machines, in both directions or in one. Its methods may be called at any time.
 type Link struct{ ways []*simring.Link }
 
-// Link is the link to another machine, in both directions.
+// Link returns the link to another machine, in both directions.
 func (m *Machine) Link(to *Machine) Link {
 	there, back := m.LinkTo(to), to.LinkTo(m)
 	return Link{append(there.ways, back.ways...)}
 }
 
-// LinkTo is the direction of the link from m to another machine.
+// LinkTo returns the direction of the link from m to another machine.
 func (m *Machine) LinkTo(to *Machine) Link {
 	m.use()
 	switch {
@@ -68,7 +68,7 @@ func (l Link) Set(c LinkConfig) {
 	}
 }
 
-// Cut loses all packets, those under way too, until [Link.Heal]. Neither side is told: what waits for the other waits
+// Cut loses all packets, those under way too, until [Link.Heal]. Neither side notices: what waits for the other waits
 // on. A sender on TCP tries again for about 15 minutes, and then fails with ETIMEDOUT; a connect after two minutes.
 func (l Link) Cut() {
 	for _, way := range l.ways {

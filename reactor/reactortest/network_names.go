@@ -7,7 +7,8 @@ import (
 )
 
 // LookupNetIP finds the addresses of a machine of the network by its name, so that a Machine is the Resolver of a
-// [reactor.Dialer]. A name that no machine has is a *net.DNSError. network is "ip", "ip4" or "ip6". It takes no time.
+// [reactor.Dialer]. For a name that no machine has it returns a *net.DNSError. network is "ip", "ip4" or "ip6". It
+// takes no time.
 func (m *Machine) LookupNetIP(ctx context.Context, network, host string) (addrs []netip.Addr, err error) {
 	m.use()
 	if err := ctx.Err(); err != nil {

@@ -102,7 +102,7 @@ func TestPartition(t *testing.T) {
 	})
 }
 
-// The sender on a connection that is cut for good is told after 15 minutes. The receiver is told when it sends.
+// The sender on a connection that is cut for good fails after 15 minutes. The receiver fails when it sends.
 func TestPartitionForGood(t *testing.T) {
 	reactortest.Run(t, func(m *reactortest.Machine) {
 		pair(m, func(p *reactortest.Peer, c *reactortest.Conn) {

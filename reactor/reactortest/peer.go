@@ -12,7 +12,7 @@ import (
 
 // Peer is a simulated thread of another process on the machine: a client or a server that the program under test talks
 // to, in direct style. Its calls, and those of what it has opened, wait in virtual time. They meet no faults but those
-// of the network. They are made on its thread: by the function that [Machine.Peer] was given.
+// of the network. They are made on its thread: by the function of [Machine.Peer].
 type Peer struct {
 	m    *Machine
 	name string
@@ -55,13 +55,14 @@ func (p *Peer) use() {
 	}
 }
 
-// Machine is the machine that the peer runs on.
+// Machine returns the machine that the peer runs on.
 func (p *Peer) Machine() *Machine { return p.m }
 
-// Now is the virtual time, since the run began.
+// Now returns the virtual time since the run began.
 func (p *Peer) Now() time.Duration { return p.m.Now() }
 
-// Time is the virtual time as a time of package time, for deadlines. Runs begin at the beginning of the year 2000, UTC.
+// Time returns the virtual time as a time of package time, for deadlines. Runs begin at the beginning of the year 2000,
+// UTC.
 func (p *Peer) Time() time.Time { return epoch.Add(p.Now()) }
 
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -80,7 +81,7 @@ func (p *Peer) Until(what func() bool) {
 	p.t.UntilOr(what, -1, "Until")
 }
 
-// UntilEnded waits until the loop has ended: what receiving from [reactor.Loop.Done] does outside of a simulation.
+// UntilEnded waits until the loop has ended, as receiving from [reactor.Loop.Done] does outside of a simulation.
 func (p *Peer) UntilEnded(l *reactor.Loop) {
 	p.use()
 	p.t.UntilOr(func() bool {
@@ -99,12 +100,12 @@ func (p *Peer) UntilOr(what func() bool, d time.Duration) bool {
 	return p.t.UntilOr(what, max(d, 0), "Until")
 }
 
-// Errorf says that something is wrong, as [Machine.Errorf] does.
+// Errorf reports that something is wrong, as [Machine.Errorf] does.
 func (p *Peer) Errorf(format string, args ...any) {
 	p.m.Errorf("%s: %s", p.name, fmt.Sprintf(format, args...))
 }
 
-// Fatalf is Errorf, and ends the run here: deferred functions run.
+// Fatalf reports as Errorf does, and ends the run here: deferred functions run.
 func (p *Peer) Fatalf(format string, args ...any) {
 	p.use()
 	p.Errorf(format, args...)

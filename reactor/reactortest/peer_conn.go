@@ -27,11 +27,11 @@ type endpoint struct {
 	m       *Machine
 	fd      int
 	closed  bool
-	readBy  time.Duration // deadlines; 0: none
+	readBy  time.Duration // deadlines; 0 for none
 	writeBy time.Duration
 }
 
-// here is the peer that makes the call.
+// here returns the peer that makes the call.
 func (e *endpoint) here() *Peer {
 	e.m.use()
 	p := e.m.r.threads[e.m.k.Running()]
@@ -65,7 +65,7 @@ func (e *endpoint) call(what string, events uint32, by *time.Duration, f func() 
 	}
 }
 
-// Read is read(2).
+// Read calls read(2).
 func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.call("Read", unix.POLLIN, &c.readBy, func() (int, error) { return c.m.k.System().Read(c.fd, b) })
 	if n == 0 && err == nil && len(b) != 0 && c.stream {
@@ -74,7 +74,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write is write(2), until all of b is in the socket's buffer.
+// Write calls write(2) until all of b is in the socket's buffer.
 func (c *Conn) Write(b []byte) (n int, err error) {
 	for err == nil && (n < len(b) || len(b) == 0) {
 		var moved int
@@ -88,7 +88,7 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// CloseWrite ends what is sent: the other side reads EOF behind it.
+// CloseWrite half-closes: the other side reads EOF behind what was sent.
 func (c *Conn) CloseWrite() error {
 	c.here()
 	if c.closed {
@@ -109,7 +109,7 @@ func (c *Conn) Reset() {
 	c.m.k.Abroad(func() { p.t.Reset(c.fd) })
 }
 
-// Close is close(2). Other calls that wait return net.ErrClosed.
+// Close calls close(2). Other calls that wait return net.ErrClosed.
 func (e *endpoint) Close() error {
 	e.here()
 	if e.closed {
@@ -121,10 +121,10 @@ func (e *endpoint) Close() error {
 	return err
 }
 
-// LocalAddr is the address of this side.
+// LocalAddr returns the address of this side.
 func (e *endpoint) LocalAddr() net.Addr { return e.name(e.m.k.System().Getsockname) }
 
-// RemoteAddr is the address of the other side.
+// RemoteAddr returns the address of the other side.
 func (c *Conn) RemoteAddr() net.Addr { return c.name(c.m.k.System().Getpeername) }
 
 func (e *endpoint) name(ask func(fd int) (unix.Sockaddr, error)) (addr net.Addr) {
@@ -141,7 +141,8 @@ func (e *endpoint) kind() int {
 	return kind
 }
 
-// SetDeadline bounds Reads and Writes, those that wait too, by a virtual time: see [Peer.Time]. The zero time is none.
+// SetDeadline bounds Reads and Writes, those that wait too, by a virtual time: see [Peer.Time]. The zero time means no
+// deadline.
 func (e *endpoint) SetDeadline(t time.Time) error {
 	_ = e.SetReadDeadline(t)
 	return e.SetWriteDeadline(t)
@@ -181,7 +182,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// AcceptConn is Accept.
+// AcceptConn accepts as Accept does.
 func (l *Listener) AcceptConn() (*Conn, error) {
 	fd, err := l.call("Accept", unix.POLLIN, &l.readBy, func() (int, error) {
 		fd, _, err := l.m.k.System().Accept4(l.fd, 0)
@@ -193,10 +194,10 @@ func (l *Listener) AcceptConn() (*Conn, error) {
 	return l.p.conn(fd, true), nil
 }
 
-// Addr is the listener's address.
+// Addr returns the listener's address.
 func (l *Listener) Addr() net.Addr { return l.LocalAddr() }
 
-// conn is a connection that the peer closes when it ends.
+// conn returns a connection that the peer closes when it ends.
 func (p *Peer) conn(fd int, stream bool) *Conn {
 	c := &Conn{endpoint: endpoint{m: p.m, fd: fd}, stream: stream}
 	p.open = append(p.open, c)
@@ -216,12 +217,13 @@ func (p *Peer) TryDial(addr netip.AddrPort) (*Conn, error) {
 	return p.connect(sockaddr(addr), family(addr), unix.SOCK_STREAM)
 }
 
-// DialUnix is Dial to a unix stream socket: by a path of the machine, or by an abstract name, which begins with @.
+// DialUnix connects as Dial does to a unix stream socket: by a path of the machine, or by an abstract name, which
+// begins with @.
 func (p *Peer) DialUnix(name string) *Conn {
 	return p.mustConnect(name, func() (*Conn, error) { return p.TryDialUnix(name) })
 }
 
-// TryDialUnix is TryDial to a unix stream socket.
+// TryDialUnix connects as TryDial does to a unix stream socket.
 func (p *Peer) TryDialUnix(name string) (*Conn, error) {
 	return p.connect(&unix.SockaddrUnix{Name: name}, unix.AF_UNIX, unix.SOCK_STREAM)
 }
@@ -272,7 +274,7 @@ func (p *Peer) connect(to unix.Sockaddr, family, kind int) (*Conn, error) {
 	return p.conn(fd, kind == unix.SOCK_STREAM), nil
 }
 
-// failure is SO_ERROR.
+// failure returns SO_ERROR.
 func (p *Peer) failure(fd int) (err error) {
 	p.m.k.Abroad(func() {
 		var errno int

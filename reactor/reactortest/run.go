@@ -28,14 +28,14 @@ var (
 		"when a seed fails, look for a shorter run with fewer faults that fails in the same way")
 )
 
-// seedsFromEnv is the default of -reactortest.seeds. The environment reaches all packages of go test ./..., of which
-// those without this package refuse its flags.
+// seedsFromEnv returns the default of -reactortest.seeds. The environment reaches all packages of go test ./..., of
+// which those without this package refuse its flags.
 func seedsFromEnv() uint64 {
 	n, _ := strconv.ParseUint(os.Getenv("REACTORTEST_SEEDS"), 10, 64)
 	return n
 }
 
-// Config is how a program is played. Its zero value works.
+// Config controls how a program is played. Its zero value works.
 type Config struct {
 	// Seeds is how many seeds are played. Default 100, and 20 with -short. The flag -reactortest.seeds overrides it.
 	Seeds uint64
@@ -47,7 +47,7 @@ type Config struct {
 	Turns int
 	// Stall is how long, in real time, the program may go on without a call that can wait. After that the process
 	// ends, and says what it was doing: it waits for something outside of the simulation, or it does not end. Default
-	// 10 s; negative: it may do so for ever.
+	// 10 s; negative means without a limit.
 	Stall time.Duration
 }
 
@@ -82,7 +82,7 @@ func Run(t *testing.T, program func(m *Machine)) {
 	Config{}.Run(t, program)
 }
 
-// Run is the function [Run], as the Config says.
+// Run plays a program as the function [Run] does, as the Config says.
 func (c Config) Run(t *testing.T, program func(m *Machine)) {
 	t.Helper()
 	c = c.withDefaults()
@@ -105,7 +105,7 @@ type player struct {
 	t       *testing.T
 	program func(m *Machine)
 	failed  bool     // the test had before
-	faults  []string // that may happen; nil: all
+	faults  []string // that may happen; nil for all
 	drawn   []string // that could happen in the run that was played last
 	playing atomic.Pointer[run]
 }
@@ -176,12 +176,12 @@ func (p *player) play(seed uint64, trace io.Writer) error {
 	}, seed, simring.Flawless, trace)
 }
 
-// again says how a seed is played again.
+// again returns how a seed is played again.
 func (p *player) again(seed uint64) string {
 	return fmt.Sprintf("To play it again, step by step:\n\t%s", command(p.t.Name(), seed, p.faults))
 }
 
-// command is the command that plays a seed of a test with some faults; nil: with all.
+// command returns the command that plays a seed of a test with some faults, or with all if that is nil.
 func command(test string, seed uint64, faults []string) string {
 	names := strings.Split(test, "/")
 	for i, name := range names {
@@ -229,7 +229,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string { return strings.Join(t.lines, "") }
 
-// explain is what was wrong, with what to do about it.
+// explain returns what was wrong, with what to do about it.
 func explain(err error) string {
 	text := err.Error()
 	for _, h := range hints {
@@ -240,7 +240,7 @@ func explain(err error) string {
 	return strings.ReplaceAll(text, "simring: ", "")
 }
 
-// hints are what to do about errors of the simulated kernel.
+// hints advise on errors of the simulated kernel.
 var hints = []struct{ about, advice string }{
 	{"was left open", "Close each socket and file, also when the loop is stopped and when a task has not begun."},
 	{"waits for ever", "Nothing that is left can wake it. A loop ends after Loop.Stop, which is called when the last " +

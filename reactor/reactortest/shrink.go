@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/internal/simring"
 )
 
-// allowed are the faults that the flag allows; nil: all.
+// allowed returns the faults that the flag allows; nil for all.
 func allowed(t *testing.T) []string {
 	t.Helper()
 	switch *faultsFlag {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watch has the process end if the runs make no progress for too long in real time. stop ends the watch.
+// watch ends the process if the runs make no progress for too long in real time. stop ends the watch.
 //
 // It counts ticks, and not time, so that a process that was stopped, or that a debugger holds, is not ended for it.
 func (p *player) watch() (stop func()) {
