@@ -158,7 +158,7 @@ func (t *watchedTurn) lasts(began, now int64, passed time.Duration) bool {
 	return began != 0
 }
 
-// frozen returns for how much of a time the process could not run.
+// frozen returns how long the process could not run between two times.
 func (w *turnWatcher) frozen(from, to int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -130,8 +130,9 @@ type EventManySender struct {
 	credit int
 }
 
-// Many returns a sequence of the count, each time that it is not 0, as of [Event.Wait]. No signal is lost: what comes
-// between two items, or while there is no credit, is counted in the next. It ends by a stop, a close or an error.
+// Many returns a sequence of the count, as [Event.Wait] delivers it, each time that it is not 0. No signal is lost:
+// what comes between two items, or while there is no credit, is counted in the next. It ends by a stop, a close or an
+// error.
 //
 // credit is how many items it may deliver; [EventManyOp.Grant] adds to it (see "Credit"). A second sequence of an Event
 // completes with EBUSY.

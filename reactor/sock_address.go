@@ -141,7 +141,7 @@ func (a *Address) read(b []byte) {
 	a.fill(b)
 }
 
-// fill does read's work for an Address that is zero.
+// fill reads b as read does, into an Address that is zero.
 func (a *Address) fill(b []byte) {
 	if len(b) > int(unsafe.Sizeof(a.raw.Addr.Family)) {
 		a.n = uint32(copy(a.bytes(sizeofAddress), b))
@@ -239,7 +239,7 @@ func (a Address) sockaddr() unix.Sockaddr {
 	return nil
 }
 
-// addressOf does the inverse of sockaddr.
+// addressOf converts an address of package unix: the inverse of sockaddr.
 func addressOf(sa unix.Sockaddr) (r Address) {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialNetwork describes a network by its name.
+// dialNetwork describes the network that a name stands for.
 type dialNetwork struct {
 	kind   int    // of the socket
 	family int    // 0 for both IPv4 and IPv6

@@ -82,10 +82,10 @@ type RecvMsgSender struct {
 // Kernel operation: IORING_OP_RECVMSG, recvmsg(2).
 func (s *Socket) RecvFrom(buf []byte) RecvMsgSender { return RecvMsgSender{s: s, one: buf} }
 
-// RecvMsg receives as [Socket.RecvFrom] does into several pieces of memory, in order, at most 1024, and control data
-// into control, which may be nil. The slice bufs is read by Connect and not kept; the rest belongs to the operation
-// from Start until it completes. flags are those of recvmsg(2), such as unix.MSG_PEEK or MSG_WAITALL; with MSG_DONTWAIT
-// it fails with EAGAIN if nothing has arrived.
+// RecvMsg receives as [Socket.RecvFrom] does, into several pieces of memory, in order, at most 1024, and receives
+// control data into control, which may be nil. The slice bufs is read by Connect and not kept; the rest belongs to the
+// operation from Start until it completes. flags are those of recvmsg(2), such as unix.MSG_PEEK or MSG_WAITALL; with
+// MSG_DONTWAIT it fails with EAGAIN if nothing has arrived.
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, whatever the flags;
 // [Socket.RecvFDs] is the easy way.

@@ -31,8 +31,8 @@ type SendZCSender struct {
 // Kernel operation: IORING_OP_SEND_ZC, and IORING_OP_SEND in its place. See io_uring_prep_send_zc(3).
 func (s *Socket) SendZC(buf []byte) SendZCSender { return SendZCSender{s: s, one: buf} }
 
-// SendvZC sends as [Socket.SendZC] does several pieces of memory, in order, at most 1024. The slice bufs is read by
-// Connect and not kept.
+// SendvZC sends several pieces of memory, in order, at most 1024, as [Socket.SendZC] does one. The slice bufs is read
+// by Connect and not kept.
 //
 // Kernel operation: IORING_OP_SENDMSG_ZC, and IORING_OP_SENDMSG in its place.
 func (s *Socket) SendvZC(bufs [][]byte) SendZCSender { return SendZCSender{s: s, bufs: bufs} }

@@ -196,7 +196,7 @@ type transfer struct {
 	task  stop.Callback             // forwards the task's token
 	end   stop.Callback             // forwards the token of SetDrain
 
-	cause   error // why the operation was requested to stop; nil if because the task was
+	cause   error // why the operation was requested to stop; nil if the task was
 	expires int64 // when SetIdle ends it; 0 for never
 	want    int   // the bytes to be sent
 	most    int   // without start: how many bytes may be in the queue

@@ -27,10 +27,10 @@
 //
 // # Bytes in
 //
-// Data leases the receive buffer itself. It returns how many bytes it has used; the others are unread. They are kept,
-// and are presented again with what follows, in one piece. So a handler sees its messages contiguous, however they were
-// cut on the way. [Frames] finds messages by a length field, by a delimiter, or by lines. A handler that knows how much
-// is missing says so by [Conn.Need]; [Conn.Seen] returns how much it has looked at before.
+// Data gets a lease of the receive buffer itself. It returns how many bytes it has used; the others are unread. They
+// are kept, and are presented again with what follows, in one piece. So a handler sees its messages contiguous, however
+// they were cut on the way. [Frames] finds messages by a length field, by a delimiter, or by lines. A handler that
+// knows how much is missing says so by [Conn.Need]; [Conn.Seen] returns how much it has looked at before.
 //
 // # Bytes out
 //
