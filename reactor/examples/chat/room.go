@@ -73,7 +73,7 @@ func (r *room) Open(c *server.Conn) { r.members[c] = struct{}{} }
 // Closed lets a member out.
 func (r *room) Closed(c *server.Conn, _ error) { delete(r.members, c) }
 
-// Data says each complete line.
+// Data calls say for each complete line.
 func (r *room) Data(c *server.Conn, in, out []byte) (int, []byte, error) {
 	return server.Frames(c, in, out, server.Lines{Max: maxLine}, r.say)
 }
@@ -83,5 +83,5 @@ func (r *room) say(c *server.Conn, line, _ []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// Drain says farewell when the server shuts down.
+// Drain sends a farewell when the server shuts down.
 func (r *room) Drain(c *server.Conn) { _, _ = c.Write([]byte("* the server stops\n")) }

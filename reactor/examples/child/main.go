@@ -34,7 +34,7 @@ func main() {
 	os.Exit(status.ExitStatus())
 }
 
-// run runs a program with a loop of its own. When ctx is done it kills the program.
+// run runs a program with its own loop. When ctx is done it kills the program.
 func run(ctx context.Context, ring reactor.RingKind, args []string, out io.Writer,
 ) (status syscall.WaitStatus, err error) {
 	cfg := reactor.Config{Loops: 1, Loop: reactor.LoopConfig{Ring: ring}}

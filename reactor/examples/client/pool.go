@@ -18,7 +18,7 @@ import (
 type options struct {
 	addr        string        // of the server: host:port
 	requests    int           // how many
-	connections int           // how many of them at a time, each on a connection of its own
+	connections int           // how many of them at a time, each on its own connection
 	timeout     time.Duration // of one attempt, with connecting
 	attempts    int           // of one request
 	backoff     time.Duration // before the second attempt; it doubles from then on
@@ -56,8 +56,8 @@ func (p *pool) run(t *task.T) error {
 	return err
 }
 
-// request is a sender of one request: some attempts, each with a deadline. If all of them fail it counts that, so that
-// the other requests are made nevertheless.
+// request returns a sender of one request: some attempts, each with a deadline. If all of them fail it counts that, so
+// that the other requests are made nevertheless.
 func (p *pool) request(message []byte) sender.Any[struct{}] {
 	exchange := task.New(func(t *task.T) error { return p.exchange(t, message) })
 	attempt := sender.Timeout(exchange, p.loop.SleepFor(p.timeout))

@@ -93,7 +93,7 @@ func (c *copying) run(t *task.T) (err error) {
 	return err
 }
 
-// lane copies piece after piece until there is none.
+// lane copies piece after piece until none is left.
 func (c *copying) lane(t *task.T) error {
 	buf := make([]byte, pieceSize)
 	for c.next < c.size {

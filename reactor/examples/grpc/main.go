@@ -1,5 +1,5 @@
 // Command grpc is a gRPC server over connections of loops. It has the standard health service, which a generated
-// service would be registered beside. With -check it is a client of such a server.
+// service would be registered in addition. With -check it is a client of such a server.
 package main
 
 import (

@@ -20,7 +20,8 @@ type value struct{ bytes []byte }
 func newDatabase() *database { return &database{values: map[string]*value{}} }
 
 // serve carries out the complete commands of in, and appends their replies to out. used is how many bytes of in they
-// were. The error is io.EOF after QUIT, or what is wrong with what the client has sent; then out has been told, too.
+// were. The error is io.EOF after QUIT, or what is wrong with what the client has sent; then the reply in out says so,
+// too.
 func (db *database) serve(in, out []byte) (used int, _ []byte, err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()

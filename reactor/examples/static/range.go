@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// byteRange is what a Range header asks for of a file of so many bytes: the status of the response, and the part of the
-// file. A header that is malformed, or that asks for several ranges, is ignored.
+// byteRange returns what a Range header asks for of a file of that many bytes: the status of the response, and the part
+// of the file. A header that is malformed, or that asks for several ranges, is ignored.
 //
 // Source: RFC 9110, section 14.
 func byteRange(header string, size int64) (status int, off, n int64) {
@@ -20,7 +20,7 @@ func byteRange(header string, size int64) (status int, off, n int64) {
 	switch {
 	case err1 != nil || err2 != nil || first == "" && last == "" || first != "" && last != "" && from > to:
 		return http.StatusOK, 0, size
-	case first == "": // the last so many bytes
+	case first == "": // the last bytes, to of them
 		n = min(to, size)
 		off = size - n
 	default:
@@ -35,7 +35,7 @@ func byteRange(header string, size int64) (status int, off, n int64) {
 	return http.StatusPartialContent, off, n
 }
 
-// number is a decimal number without a sign; 0 for no digits.
+// number parses a decimal number without a sign; 0 for no digits.
 func number(digits string) (int64, error) {
 	if digits == "" {
 		return 0, nil

@@ -93,7 +93,7 @@ func (s site) respond(t *task.T, c *netconn.Conn, req *http.Request) error {
 	return send(t, c, f, off, n)
 }
 
-// local is the path of a URL as a path below the root: ".." does not lead out of it.
+// local converts the path of a URL to a path below the root: ".." does not lead out of it.
 func local(urlPath string) string {
 	name := path.Clean("/" + urlPath)
 	if urlPath == "" || urlPath[len(urlPath)-1] == '/' {

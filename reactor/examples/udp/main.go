@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// serve answers on a loop. Each loop has a socket of its own at the address, and the kernel spreads clients over them.
+// serve answers on a loop. Each loop has its own socket at the address, and the kernel spreads clients over them.
 func serve(l *reactor.Loop, listen netip.AddrPort) error {
 	s := new(reactor.Socket)
 	if err := s.ListenPacket(l, reactor.ListenConfig{Addr: listen}); err != nil {

@@ -40,7 +40,7 @@ func (h *hub) accept(ctx context.Context, serve func(context.Context, *websocket
 		defer h.connections.Done()
 		c, err := websocket.Accept(w, r, nil)
 		if err != nil {
-			return // the client has been told
+			return // the client has been notified
 		}
 		defer func() { _ = c.CloseNow() }()
 		defer context.AfterFunc(ctx, func() { _ = c.Close(websocket.StatusGoingAway, "the server stops") })()

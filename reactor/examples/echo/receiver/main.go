@@ -27,7 +27,7 @@ type server struct {
 	closing  reactor.CloseOp
 }
 
-// serve listens on the address. Every loop has a listener of its own there, see [reactor.ListenConfig].
+// serve listens on the address. Every loop has its own listener there, see [reactor.ListenConfig].
 func serve(l *reactor.Loop, addr netip.AddrPort) error {
 	s := &server{loop: l}
 	if err := s.listener.OpenListener(l, reactor.ListenConfig{Addr: addr}); err != nil {
@@ -94,7 +94,7 @@ func (r *received) Env() sender.Env { return sender.EmptyEnv{} }
 // sent is a conn as the receiver of c.send.
 type sent conn
 
-// SetValue is called when all bytes of the lease have been sent.
+// SetValue takes in that all bytes of the lease have been sent.
 func (s *sent) SetValue(int) {
 	c := (*conn)(s)
 	c.lease.Release()

@@ -29,10 +29,10 @@ type session struct{ lines int }
 
 func newHandler(*reactor.Loop) server.Handler { return handler{} }
 
-// Open is called when a connection was accepted.
+// Open prepares the state of an accepted connection.
 func (handler) Open(c *server.Conn) { c.SetContext(new(session)) }
 
-// Data is called when bytes have arrived. Frames calls line for each complete line.
+// Data takes the bytes that have arrived. Frames calls line for each complete line.
 func (h handler) Data(c *server.Conn, in, out []byte) (used int, _ []byte, err error) {
 	return server.Frames(c, in, out, server.Lines{Max: 4096}, h.line)
 }
@@ -57,10 +57,10 @@ func (handler) line(c *server.Conn, line, out []byte) ([]byte, error) {
 	return fmt.Appendf(out, "%d %s\n", s.lines, line), nil
 }
 
-// Drain says farewell when the server shuts down.
+// Drain sends a farewell when the server shuts down.
 func (handler) Drain(c *server.Conn) { fmt.Fprintln(c, "the server stops") }
 
-// Closed is called once at the end of each connection.
+// Closed logs why a connection has ended, if that is an error.
 func (handler) Closed(_ *server.Conn, err error) {
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		log.Print(err)

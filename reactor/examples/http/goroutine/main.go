@@ -1,5 +1,5 @@
 // Command goroutine is an HTTP server in the style of goroutines: that of net/http, over connections of loops. With
-// -tls it serves HTTPS with a certificate of its own, by HTTP/1.1 or HTTP/2.
+// -tls it serves HTTPS with a certificate that it makes, by HTTP/1.1 or HTTP/2.
 package main
 
 import (
@@ -59,7 +59,7 @@ func serve(s *http.Server, ln net.Listener) error {
 	return s.Serve(ln)
 }
 
-// handler is the application.
+// handler returns the application.
 func handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") })

@@ -1,5 +1,5 @@
 // Command task is an HTTP/1.1 server in the style of tasks: net/http parses the requests and formats the responses, on
-// the loop's thread. With -tls it serves HTTPS with a certificate of its own.
+// the loop's thread. With -tls it serves HTTPS with a certificate that it makes.
 package main
 
 import (

@@ -73,7 +73,7 @@ func respond(in *bufio.Reader, out *bufio.Writer, req *http.Request) error {
 	return err
 }
 
-// handle is the application.
+// handle implements the application.
 func handle(req *http.Request) *http.Response {
 	switch {
 	case req.URL.Path == "/":
@@ -97,7 +97,7 @@ func text(status int, s string) *http.Response {
 	}
 }
 
-// stream is a response whose length is not known.
+// stream returns a response whose length is not known.
 func stream(r io.Reader) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK, ContentLength: -1, TransferEncoding: []string{"chunked"}, Body: io.NopCloser(r),

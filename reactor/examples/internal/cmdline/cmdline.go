@@ -30,7 +30,7 @@ func Parse() (ctx context.Context, listen netip.AddrPort, cfg reactor.Config) {
 	return ctx, listen, cfg
 }
 
-// ParseLoops is Parse for a program that does not listen.
+// ParseLoops parses as Parse does, for a program that does not listen.
 func ParseLoops() (ctx context.Context, cfg reactor.Config) {
 	flag.IntVar(&cfg.Loops, "loops", 1, "number of loops; 0: one for each CPU")
 	flag.StringVar((*string)(&cfg.Loop.Ring), "ring", "auto", "auto, io_uring or epoll")

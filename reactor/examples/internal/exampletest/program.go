@@ -26,7 +26,7 @@ const Deadline = 30 * time.Second
 // programVariable is the environment variable that makes the test binary the program.
 const programVariable = "REACTORD_EXAMPLE"
 
-// Main is the body of a TestMain. main is the main function of the program.
+// Main does the work of a TestMain. main is the main function of the program.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(programVariable) != "" {
 		main()
@@ -49,7 +49,7 @@ func OnRings(t *testing.T, f func(t *testing.T, ring string)) {
 
 // Program is an example's program that runs as a process.
 type Program struct {
-	Addr string // where it was told to listen: 127.0.0.1 and a free port
+	Addr string // where it listens: 127.0.0.1 and a free port
 
 	cmd    *exec.Cmd
 	output output
@@ -68,14 +68,14 @@ func Start(t *testing.T, args ...string) *Program {
 	return p
 }
 
-// StartPacket is Start for a program that does not accept connections. It does not wait.
+// StartPacket starts, as Start does, a program that does not accept connections. It does not wait.
 func StartPacket(t *testing.T, args ...string) *Program {
 	t.Helper()
 	addr := FreeAddr(t)
 	return start(t, addr, os.Args[0], append([]string{"-listen", addr}, args...)...)
 }
 
-// StartLimited is Start for a program that may have so many descriptors: see getrlimit(2), RLIMIT_NOFILE.
+// StartLimited starts, as Start does, a program that may have that many descriptors: see getrlimit(2), RLIMIT_NOFILE.
 func StartLimited(t *testing.T, descriptors int, args ...string) *Program {
 	t.Helper()
 	addr := FreeAddr(t)
@@ -143,10 +143,10 @@ func (p *Program) Terminate() {
 	p.terminate.Do(func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) })
 }
 
-// Output is what the program has printed so far.
+// Output returns what the program has printed so far.
 func (p *Program) Output() string { return p.output.String() }
 
-// Descriptors is how many descriptors the program has open.
+// Descriptors returns how many descriptors the program has open.
 func (p *Program) Descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
@@ -174,8 +174,8 @@ func (p *Program) awaitListener(t *testing.T) {
 	})
 }
 
-// loops is how many loops the program has. Each has a listener of its own: while one of them is still being opened,
-// the kernel may reset a connection that is being made (SO_REUSEPORT).
+// loops returns how many loops the program has. Each has its own listener: while one of them is still being opened, the
+// kernel may reset a connection that is being made (SO_REUSEPORT).
 func (p *Program) loops() int {
 	n := 1
 	if at := slices.Index(p.cmd.Args, "-loops"); at >= 0 {
@@ -184,7 +184,7 @@ func (p *Program) loops() int {
 	return n
 }
 
-// listeners is how many sockets listen on the program's port: see proc(5), /proc/net/tcp.
+// listeners returns how many sockets listen on the program's port: see proc(5), /proc/net/tcp.
 func (p *Program) listeners() int {
 	port := netip.MustParseAddrPort(p.Addr).Port()
 	table, _ := os.ReadFile("/proc/net/tcp")
@@ -201,7 +201,7 @@ func Eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// FreeAddr is an address of the loopback interface whose port is free.
+// FreeAddr returns an address of the loopback interface whose port is free.
 func FreeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -223,7 +223,7 @@ func Client(t *testing.T, name string, args ...string) string {
 	return out
 }
 
-// ClientErr is Client for a client that may fail.
+// ClientErr runs, as Client does, a client that may fail.
 func ClientErr(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	Need(t, name)

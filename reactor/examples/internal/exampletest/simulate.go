@@ -60,7 +60,7 @@ func echoes(p *reactortest.Peer, c *reactortest.Conn) {
 	}
 }
 
-// RandomBytes are n bytes that depend on the seed.
+// RandomBytes returns n bytes that depend on the seed.
 func RandomBytes(p *reactortest.Peer, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

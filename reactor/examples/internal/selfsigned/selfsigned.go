@@ -1,4 +1,4 @@
-// Package selfsigned makes certificates for examples. Clients do not trust them, unless they are told to.
+// Package selfsigned makes certificates for examples. Clients do not trust them, unless configured to.
 package selfsigned
 
 import (
