@@ -113,14 +113,14 @@ func askAddr(call uintptr, fd int32) (netip.AddrPort, error) {
 
 // Family returns the family of the socket: unix.AF_INET, AF_INET6 or AF_UNIX. It asks the kernel once. See socket(7),
 // SO_DOMAIN.
-func (s *Socket) Family() (int, error) { return s.asked(&s.family, unix.SO_DOMAIN) }
+func (s *Socket) Family() (int, error) { return s.askOnce(&s.family, unix.SO_DOMAIN) }
 
 // Type returns the type of the socket: unix.SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET. It asks the kernel once. See
 // socket(7), SO_TYPE.
-func (s *Socket) Type() (int, error) { return s.asked(&s.kind, unix.SO_TYPE) }
+func (s *Socket) Type() (int, error) { return s.askOnce(&s.kind, unix.SO_TYPE) }
 
-// asked returns an option of a socket that does not change, and asks the kernel for it once.
-func (d *Descriptor) asked(known *uint8, option int) (int, error) {
+// askOnce returns an option of a socket that does not change, and asks the kernel for it once.
+func (d *Descriptor) askOnce(known *uint8, option int) (int, error) {
 	if *known == 0 {
 		v, err := d.loop.sys.GetsockoptInt(int(d.fd), unix.SOL_SOCKET, option)
 		if err != nil {
@@ -136,15 +136,15 @@ func (d *Descriptor) queuesAtReceiver() bool {
 	if d.kind != unix.SOCK_DGRAM && d.kind != 0 {
 		return false
 	}
-	if typ, err := d.asked(&d.kind, unix.SO_TYPE); err != nil || typ != unix.SOCK_DGRAM {
+	if typ, err := d.askOnce(&d.kind, unix.SO_TYPE); err != nil || typ != unix.SOCK_DGRAM {
 		return false
 	}
-	family, err := d.asked(&d.family, unix.SO_DOMAIN)
+	family, err := d.askOnce(&d.family, unix.SO_DOMAIN)
 	return err == nil && family == unix.AF_UNIX
 }
 
 // ended reports whether a receive of no bytes is EOF. Only for a datagram socket it is not: a datagram may be empty.
 func (d *Descriptor) ended() bool {
-	typ, err := d.asked(&d.kind, unix.SO_TYPE)
+	typ, err := d.askOnce(&d.kind, unix.SO_TYPE)
 	return d.readShut || err != nil || typ != unix.SOCK_DGRAM
 }

@@ -198,7 +198,7 @@ func (o *AcceptManyOp) prep() bool {
 		return false
 	}
 	o.sqe.PrepAcceptMultishot(int(o.on.fd), acceptFlags)
-	family, _ := o.on.asked(&o.on.family, unix.SO_DOMAIN)
+	family, _ := o.on.askOnce(&o.on.family, unix.SO_DOMAIN)
 	if o.credit.left <= Backlog || family == unix.AF_UNIX {
 		o.sqe.Ioprio &^= uring.AcceptMultishot
 	}

@@ -72,7 +72,7 @@ func (o *DialOp) onCompletion(out outcome) {
 // connect(2) holds the socket does not end the attempt immediately: it wakes the ring, which finds no error where it
 // looks, and is reported by SO_ERROR only. On a socket for datagrams, SO_ERROR holds the error of an earlier send.
 func (o *DialOp) pendingError() int32 {
-	kind, err := o.on.asked(&o.on.kind, unix.SO_TYPE)
+	kind, err := o.on.askOnce(&o.on.kind, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
 		return 0
 	}

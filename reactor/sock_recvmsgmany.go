@@ -255,7 +255,7 @@ func (m *leasedMessage) prepMany(o *op) {
 		m.prep(o)
 		return
 	}
-	switch family, _ := o.on.asked(&o.on.family, unix.SO_DOMAIN); family {
+	switch family, _ := o.on.askOnce(&o.on.family, unix.SO_DOMAIN); family {
 	case unix.AF_INET:
 		m.name = unix.SizeofSockaddrInet4
 	case unix.AF_INET6:

@@ -169,6 +169,6 @@ func (c *Conn) opError(op string, err error) error {
 	case errors.Is(err, net.ErrClosed):
 		err = net.ErrClosed
 	}
-	local, remote := c.known()
+	local, remote := c.knownAddresses()
 	return &net.OpError{Op: op, Net: networkOf(local), Source: local, Addr: remote, Err: err}
 }

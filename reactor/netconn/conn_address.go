@@ -20,8 +20,8 @@ type addresses struct{ p atomic.Pointer[endpoints] }
 
 type endpoints struct{ local, remote net.Addr }
 
-// known returns the addresses if they were asked for before, or can be without waiting; else nil.
-func (c *Conn) known() (local, remote net.Addr) {
+// knownAddresses returns the addresses if they were asked for before, or can be without waiting; else nil.
+func (c *Conn) knownAddresses() (local, remote net.Addr) {
 	e := c.address.p.Load()
 	if e == nil && c.state.Load() == connOpen && c.pool.Here() {
 		e = c.endpoints()

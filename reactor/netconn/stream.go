@@ -30,7 +30,7 @@ type Stream struct {
 	fd      int
 	kind    socketKind
 	use     usage
-	in, out lane
+	in, out streamHalf
 	sticky  atomic.Bool // something has happened that may not be reported again: Read always tries
 	poll    reactor.PollManyOp
 	closeOp reactor.CloseOp
@@ -47,8 +47,8 @@ var (
 	_ syscall.Conn = (*Stream)(nil)
 )
 
-// lane is one direction of a Stream.
-type lane struct {
+// streamHalf is one direction of a Stream.
+type streamHalf struct {
 	mu    sync.Mutex    // held by the goroutine that receives or sends
 	token chan struct{} // makes the goroutine that waits try again
 	limit deadline
@@ -56,9 +56,9 @@ type lane struct {
 }
 
 // wake puts the token, and reports whether there was room for it.
-func (l *lane) wake() bool {
+func (h *streamHalf) wake() bool {
 	select {
-	case l.token <- struct{}{}:
+	case h.token <- struct{}{}:
 		return true
 	default:
 		return false
@@ -69,7 +69,7 @@ func (l *lane) wake() bool {
 func newStream(l *reactor.Loop, fd int, kind socketKind) *Stream {
 	c := &Stream{l: l, s: new(reactor.Socket), fd: fd, kind: kind}
 	c.in.token, c.out.token = make(chan struct{}, 1), make(chan struct{}, 1)
-	c.in.limit.lane, c.out.limit.lane = &c.in, &c.out
+	c.in.limit.half, c.out.limit.half = &c.in, &c.out
 	c.group = groupOf(l)
 	c.opening.Runner, c.closing.Runner = (*streamOpening)(c), (*streamClosing)(c)
 	return c
@@ -301,11 +301,11 @@ func (c *Stream) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.in
 // SetWriteDeadline sets the deadline of Write, also of one that waits. The zero Time means no deadline.
 func (c *Stream) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.out, t) }
 
-func (c *Stream) setDeadline(l *lane, t time.Time) error {
+func (c *Stream) setDeadline(h *streamHalf, t time.Time) error {
 	if c.use.over() {
 		return c.opError("set", net.ErrClosed)
 	}
-	l.limit.set(t)
+	h.limit.set(t)
 	return nil
 }
 
@@ -352,21 +352,21 @@ func (r rawStream) Read(f func(fd uintptr) bool) error { return r.c.raw("raw-rea
 func (r rawStream) Write(f func(fd uintptr) bool) error { return r.c.raw("raw-write", &r.c.out, f) }
 
 // raw calls f until it reports true, each time that there may be something to receive, or room to send.
-func (c *Stream) raw(op string, l *lane, f func(fd uintptr) bool) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (c *Stream) raw(op string, h *streamHalf, f func(fd uintptr) bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	return c.control(op, func(fd int) error {
-		l.dry = false
+		h.dry = false
 		for {
 			switch {
 			case c.use.over():
 				return net.ErrClosed
-			case l.limit.passed():
+			case h.limit.passed():
 				return os.ErrDeadlineExceeded
 			case f(uintptr(fd)):
 				return nil
 			}
-			<-l.token
+			<-h.token
 		}
 	})
 }

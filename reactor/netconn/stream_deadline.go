@@ -10,7 +10,7 @@ import (
 
 // deadline is a deadline of a net.Conn for goroutines.
 type deadline struct {
-	lane    *lane // woken when it passes
+	half    *streamHalf // woken when it passes
 	expired atomic.Bool
 	mu      sync.Mutex
 	at      time.Time // zero for none
@@ -26,7 +26,7 @@ func (d *deadline) set(t time.Time) {
 	d.at = t
 	left := time.Until(t)
 	if d.expired.Store(!t.IsZero() && left <= 0); d.expired.Load() {
-		d.lane.wake()
+		d.half.wake()
 	}
 	switch {
 	case t.IsZero() || left <= 0:
@@ -52,7 +52,7 @@ func (d *deadline) due() {
 		return
 	}
 	d.expired.Store(true)
-	d.lane.wake()
+	d.half.wake()
 }
 
 // stop ends the timer.

@@ -69,8 +69,8 @@ func stampOf(l *intrusive.Links) *stamp {
 	return intrusive.Owner[stamp](l, unsafe.Offsetof(stamp{}.links))
 }
 
-// due removes and returns a stamp whose time has come, or returns nil.
-func (q *queue) due() *stamp {
+// takeDue removes and returns a stamp whose time has come, or returns nil.
+func (q *queue) takeDue() *stamp {
 	s := q.first()
 	if s == nil || q.after == 0 || s.since+q.after+q.slack > q.timer.clock() {
 		return nil

@@ -238,7 +238,7 @@ const taskEnd = time.Second
 // abandonOverdue abandons the tasks that ignore that a deadline has ended them, or that await what does not end.
 func (w *worker) abandonOverdue() {
 	var all task.AbandonedError
-	for s := w.overdue.due(); s != nil; s = w.overdue.due() {
+	for s := w.overdue.takeDue(); s != nil; s = w.overdue.takeDue() {
 		c := taskOf(s)
 		at, suspended := c.op.Waiting()
 		if !suspended {

@@ -116,27 +116,27 @@ func (w *worker) start() {
 
 // OnTimer ends connections whose deadline has passed.
 func (w *worker) OnTimer(int64) {
-	for s := w.all.due(); s != nil; s = w.all.due() {
+	for s := w.all.takeDue(); s != nil; s = w.all.takeDue() {
 		w.ending.PushBack(&s.links)
 		ageOwner(s).expire(LifetimeDeadline, w.cfg.Lifetime)
 	}
-	for s := w.tasks.due(); s != nil; s = w.tasks.due() {
+	for s := w.tasks.takeDue(); s != nil; s = w.tasks.takeDue() {
 		taskOf(s).expire(LifetimeDeadline, w.cfg.Lifetime)
 	}
-	for s := w.shaking.due(); s != nil; s = w.shaking.due() {
+	for s := w.shaking.takeDue(); s != nil; s = w.shaking.takeDue() {
 		w.handshakeDue(s)
 	}
 	w.abandonOverdue()
-	for s := w.idle.due(); s != nil; s = w.idle.due() {
+	for s := w.idle.takeDue(); s != nil; s = w.idle.takeDue() {
 		idleOwner(s).expire(IdleDeadline, w.cfg.IdleTimeout)
 	}
-	for s := w.unread.due(); s != nil; s = w.unread.due() {
+	for s := w.unread.takeDue(); s != nil; s = w.unread.takeDue() {
 		inputOwner(s).conn.expire(ReadDeadline, w.cfg.ReadTimeout)
 	}
-	for s := w.unsent.due(); s != nil; s = w.unsent.due() {
+	for s := w.unsent.takeDue(); s != nil; s = w.unsent.takeDue() {
 		outputOwner(s).conn.expire(WriteDeadline, w.cfg.WriteTimeout)
 	}
-	for s := w.linger.due(); s != nil; s = w.linger.due() {
+	for s := w.linger.takeDue(); s != nil; s = w.linger.takeDue() {
 		endingOwner(s).conn.close()
 	}
 	w.due.armNext()
