@@ -74,7 +74,7 @@ type connectRetries struct {
 	at  time.Time // when they are tried
 }
 
-// retryAfter is how often a connect is tried again.
+// retryAfter is the time after which a connect is tried again.
 const retryAfter = 2 * time.Millisecond
 
 func (c *connectRetries) add(fd int32) { c.fds = append(c.fds, fd) }

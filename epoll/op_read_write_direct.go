@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// directDepth is how many transfers are given to the kernel at a time, and directSlots how many it has room for.
+// directDepth is the number of transfers that the kernel gets at a time, and directSlots that for which it has room.
 const (
 	directDepth = 8
 	directSlots = 256

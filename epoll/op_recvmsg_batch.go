@@ -10,11 +10,11 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// maxBatch is how many datagrams one system call receives or sends.
+// maxBatch is the most datagrams that one system call receives or sends.
 const maxBatch = 32
 
-// firstBatch is how many it receives when nothing is known of how many there are. There is mostly one, and room for a
-// second one is how the call finds that there is no other.
+// firstBatch is the number that it receives when the number of waiting ones is unknown. There is mostly one, and room
+// for a second one lets the call find that there is no other.
 const firstBatch = 4
 
 // mmsghdr is struct mmsghdr.

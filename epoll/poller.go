@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// interest is what every descriptor is registered for, once. The registration is edge-triggered, so it needs no
-// changes, and an event that no entry waits for is reported only once.
+// interest are the events that every descriptor is registered for, once. The registration is edge-triggered, so it
+// needs no changes, and an event that no entry waits for is reported only once.
 const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET
 
-// eventBatch is how many events one call takes from the epoll set.
+// eventBatch is the most events that one call takes from the epoll set.
 const eventBatch = 256
 
 // wakeFd marks the events of the ring's own eventfd.

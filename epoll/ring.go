@@ -16,8 +16,8 @@ import (
 
 // Config sizes a [Ring]. The zero value works.
 type Config struct {
-	// Entries is how many submissions are queued before [Ring.Push] submits them itself. It is rounded up to a power of
-	// two. Default 1024.
+	// Entries is the number of submissions that are queued before [Ring.Push] submits them itself. It is rounded up to
+	// a power of two. Default 1024.
 	Entries int
 	// BatchBytes bounds the bytes that one [Ring.Enter] receives before it returns, so that they are still in the cache
 	// when they are used. A quarter of a core's L2 cache is about right. Default 256 KiB.

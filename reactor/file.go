@@ -131,7 +131,7 @@ func (o *TruncateOp) onCompletion(out outcome) {
 	o.complete(struct{}{}, out)
 }
 
-// DirectAlign is what [AlignedBuffer] aligns to: enough for O_DIRECT on any storage known. FileStat.DirectMemory and
+// DirectAlign is the alignment of [AlignedBuffer]: enough for O_DIRECT on any known storage. FileStat.DirectMemory and
 // FileStat.DirectOffset tell what a file needs.
 const DirectAlign = 4096
 

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is where relative paths start; it has no meaning for absolute ones. It is a value; its methods are called on the
-// loop's thread.
+// Dir is the directory where relative paths start; it has no meaning for absolute ones. It is a value; its methods are
+// called on the loop's thread.
 //
 // Their senders fail with *[fs.PathError] or *[os.LinkError], as the functions of package os do, so that
 // errors.Is(err, fs.ErrNotExist) and the like hold. They allocate: paths are not for the hot path.

@@ -18,7 +18,7 @@ type ReadManySender struct {
 // ReadMany returns a sequence of the bytes that come from a stream (a pipe, a FIFO, a terminal), each item in a buffer
 // that is leased to the receiver, who releases it. It completes with a value at EOF.
 //
-// credit is how many items it may deliver; [ReadManyOp.Grant] adds to it (see "Credit"). When that has run out the
+// credit is the number of items it may deliver; [ReadManyOp.Grant] adds to it (see "Credit"). When that has run out the
 // bytes stay in the stream until there is credit again. It waits for buffers as [Socket.RecvMany] does. Re-arming is
 // invisible. A file has one sequence at a time; a second one completes with EBUSY.
 //

@@ -271,9 +271,10 @@ func (l *Loop) runReady() {
 	}
 }
 
-// yieldAfter is how long a loop runs before it yields to the scheduler, which takes some 30 µs. Go's monitor preempts
-// a goroutine that has run for 10 ms, takes its processor when it is next in a system call, and then checks every 20 µs
-// whether it can take more (runtime/proc.go, sysmon). Without a yield it would never stop checking, at 7 % of a CPU.
+// yieldAfter is the time that a loop runs before it yields to the scheduler, which takes some 30 µs. Go's monitor
+// preempts a goroutine that has run for 10 ms, takes its processor when it is next in a system call, and then checks
+// every 20 µs whether it can take more (runtime/proc.go, sysmon). Without a yield it would never stop checking, at 7 %
+// of a CPU.
 const yieldAfter = 8 * time.Millisecond
 
 // enter submits what was queued and, if there is nothing to do, sleeps until there is.

@@ -36,7 +36,7 @@ type LoopConfig struct {
 	CPUs []int
 	// Buffers sizes the loop's receive buffers.
 	Buffers BufferConfig
-	// MaxOffloads is how many jobs may run on worker threads at a time: see [Offload]. At most 10000. Default 8.
+	// MaxOffloads bounds the jobs that run on worker threads at a time: see [Offload]. At most 10000. Default 8.
 	MaxOffloads int
 	// TimerSlack is the shortest time that the loop sleeps when a timer is near, so that timers which are due close
 	// together expire together; otherwise each of them would cost a sleep. A timer is late by at most that much because
@@ -51,13 +51,13 @@ type LoopConfig struct {
 	// wake-up, and with more the loop hardly sleeps. It slows down a peer that waits for each reply before it sends the
 	// next request. It has steps of 1 µs, and is 100 ms at most. Default 0.
 	MinWait time.Duration
-	// DrainTimeout is how long [Loop.Run], once stopped, waits for the operations in flight to complete. Operations
-	// that have not completed by then are leaked, counted, and named by the error of Run, which matches [ErrLeaked]. Tasks
-	// are abandoned when an eighth of the time is left: see package task. Then the error matches [task.ErrAbandoned].
-	// Default 10 s.
+	// DrainTimeout bounds the time that [Loop.Run], once stopped, waits for the operations in flight to complete.
+	// Operations that have not completed by then are leaked, counted, and named by the error of Run, which matches
+	// [ErrLeaked]. Tasks are abandoned when an eighth of the time is left: see package task. Then the error matches
+	// [task.ErrAbandoned]. Default 10 s.
 	DrainTimeout time.Duration
-	// SlowTurn is how long the loop may be in one callback, or in all that it has to do before it looks for completions
-	// again, before that is reported. Default 1 s. Negative disables the reports.
+	// SlowTurn bounds the time that the loop spends in one callback, or in all that it has to do before it looks for
+	// completions again; a longer one is reported. Default 1 s. Negative disables the reports.
 	SlowTurn time.Duration
 	// OnSlowTurn is called when a turn lasts longer than SlowTurn, while it lasts or when it has just ended: on another
 	// goroutine, which watches all loops of the process, so that it must return soon. It is called once for a turn, and

@@ -42,7 +42,7 @@ type distribution struct {
 	total   atomic.Int64 // the sum
 }
 
-// maxCells is how many cells a distribution can have: a bit of changed for each.
+// maxCells is the most cells that a distribution can have: a bit of changed for each.
 const maxCells = 64
 
 // add counts a duration.

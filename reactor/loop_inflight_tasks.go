@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// maxTasksListed is how many tasks InFlight lists: each is resumed for a moment, so that it looks at its stack.
+// maxTasksListed bounds the tasks that InFlight lists: each is resumed for a moment, so that it looks at its stack.
 const maxTasksListed = 1000
 
 // tasksInFlight lists the tasks of the loop, the oldest first. If a task awaits an operation of the loop, it is listed

@@ -10,9 +10,9 @@ import "time"
 // there. So a late loop takes what has arrived before it expires timers.
 
 const (
-	// lateAfter is how much longer than planned a gap is if the loop is late.
+	// lateAfter is the excess of a gap over its planned length from which on the loop is late.
 	lateAfter = 500 * time.Millisecond
-	// lateTurns is for how many turns timers are held back at most, while more and more completions arrive.
+	// lateTurns bounds the turns in which timers are held back, while more and more completions arrive.
 	lateTurns = 64
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// ErrLeaked is what the error of [Loop.Run] matches when operations did not complete in time.
+// ErrLeaked matches the error of [Loop.Run] when operations did not complete in time.
 var ErrLeaked = errors.New("operations never completed")
 
 // phase is where a loop is in its shutdown protocol. It only moves forward.

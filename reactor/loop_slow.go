@@ -19,8 +19,8 @@ import (
 type SlowTurn struct {
 	Loop   *Loop
 	Lasted time.Duration // so far
-	// Stack is where the loop is: the stack of its goroutine, or of the task that runs there, as of runtime.Stack. It is
-	// nil if the process has more than 10 000 goroutines, because it would be stopped for long to find it.
+	// Stack shows where the loop is: the stack of its goroutine, or of the task that runs there, as of runtime.Stack.
+	// It is nil if the process has more than 10 000 goroutines, because it would be stopped for long to find it.
 	Stack []byte
 }
 

@@ -23,10 +23,10 @@ type turnClock struct {
 }
 
 const (
-	// longTurn is how long a turn lasts at least for its CPU time to be looked at, which takes a system call, and for it
-	// to be counted as slow. A shorter one delays what else there is to do by no more than a busy machine does.
+	// longTurn is the length from which on a turn's CPU time is looked at, which takes a system call, and the turn is
+	// counted as slow. A shorter one delays what else there is to do by no more than a busy machine does.
 	longTurn = time.Millisecond
-	// cpuSampleEvery is how often the CPU time of the thread is read at most between long turns.
+	// cpuSampleEvery is the shortest time between two readings of the thread's CPU time, between long turns.
 	cpuSampleEvery = 10 * time.Millisecond
 )
 

@@ -18,22 +18,22 @@ type BufferConfig struct {
 	// TLS records of 16 KiB and a few bytes. A receive that fills its buffer is followed by another one, which may find
 	// nothing.
 	Size int
-	// Window is how many buffers the ring has at first, at most uring.MaxProvided, and no more than Limit. The window
-	// doubles when receives find no buffer, up to 256, and halves when half of it has been idle for a while. Default
-	// 64.
+	// Window is the number of buffers that the ring has at first, at most uring.MaxProvided, and no more than Limit.
+	// The window doubles when receives find no buffer, up to 256, and halves when half of it has been idle for a while.
+	// Default 64.
 	Window int
-	// Limit is how many buffers there can be, leased ones included: at most 32768. Only buffers that are used take
-	// memory. When a quarter of them is leased, sequences that hold many wait, so that others find one (see
-	// [Socket.RecvMany]). Default 4096.
+	// Limit bounds the number of buffers, leased ones included: at most 32768. Only buffers that are used take memory.
+	// When a quarter of them is leased, sequences that hold many wait, so that others find one (see [Socket.RecvMany]).
+	// Default 4096.
 	Limit int
 	// LargeSize is the size in bytes of a large buffer, at most 64 MiB: see RecvMany's Adaptive. Default 256 KiB.
 	LargeSize int
-	// LargeLimit is how many large buffers there can be, at most 32768. Default 64; negative disables them.
+	// LargeLimit bounds the number of large buffers: at most 32768. Default 64; negative disables them.
 	LargeLimit int
 }
 
 const (
-	// maxBuffers is how many buffers a loop can have.
+	// maxBuffers is the most buffers that a loop can have.
 	maxBuffers = 1 << 15
 	// maxBufferSize is the most bytes that one can have. A larger one is a mistake in the unit.
 	maxBufferSize = 64 << 20
@@ -200,8 +200,8 @@ func (b *Buffers) refill() {
 	b.window.countTurn()
 }
 
-// window is how many buffers the ring should have. It grows when receives find none, and shrinks when half of it is
-// not needed.
+// window adapts the number of buffers in the ring. It grows when receives find none, and shrinks when half of it is not
+// needed.
 type window struct {
 	target int
 	least  int // the configured window
@@ -210,10 +210,10 @@ type window struct {
 }
 
 const (
-	// maxWindow is how far a window grows. More buffers would not stay in any cache, and the buffers in the ring
-	// of io_uring cannot be taken back.
+	// maxWindow bounds the growth of a window. More buffers would not stay in any cache, and the buffers in the ring of
+	// io_uring cannot be taken back.
 	maxWindow = 256
-	// judgeEvery is how many turns of the loop pass before the window is judged again.
+	// judgeEvery is the number of turns after which the window is judged again.
 	judgeEvery = 4096
 )
 

@@ -19,9 +19,9 @@ type residentMemory struct {
 }
 
 const (
-	// trimEvery is how long buffers stay as they are after many of them were in use.
+	// trimEvery is the time that buffers stay as they are after many of them were in use.
 	trimEvery = 500 * time.Millisecond
-	// trimBatch is how many buffers give their memory back in one turn of the loop.
+	// trimBatch is the number of buffers that give their memory back in one turn of the loop.
 	trimBatch = 256
 )
 

@@ -51,7 +51,7 @@ type starvation struct {
 	retry  timerqueue.Timer
 }
 
-// starvedBackoff is how long receives back off when the ring is starved.
+// starvedBackoff is the time that receives back off when the ring is starved.
 const starvedBackoff = 10 * time.Millisecond
 
 // moved notes that a buffer was given to the ring or taken from it.

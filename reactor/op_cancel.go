@@ -162,7 +162,7 @@ type missedCancels struct {
 	rest timerqueue.Timer
 }
 
-// missedBackoff is how long a cancel that found nothing waits to be tried again.
+// missedBackoff is the time after which a cancel that found nothing is tried again.
 const missedBackoff = time.Millisecond
 
 func (l *Loop) cancelMissed(id uint64) {

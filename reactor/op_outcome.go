@@ -91,7 +91,7 @@ type retryable interface {
 	prep() bool
 }
 
-// reaction is what follows a failure.
+// reaction names what follows a failure.
 type reaction uint8
 
 const (
@@ -184,10 +184,10 @@ var policies = [...]struct {
 	policyEventMany: {again: retry, role: roleSource},
 }
 
-// maxFutile is how many polls in a row may report a readiness that is none before EAGAIN is an error.
+// maxFutile is the number of polls in a row that may falsely report readiness before EAGAIN is an error.
 const maxFutile = 32
 
-// maxHasty is how many of them a send follows without a backoff.
+// maxHasty is the number of them that a send follows without a backoff.
 const maxHasty = 3
 
 // errnoRestart is the kernel's ERESTARTSYS, which it keeps to itself elsewhere: a splice that is cancelled while a

@@ -130,7 +130,7 @@ type futileSends struct {
 	timer timerqueue.Timer
 }
 
-// futileBackoff is how long they wait.
+// futileBackoff is the time that they wait.
 const futileBackoff = time.Millisecond
 
 func (l *Loop) retryLater(o *op) {

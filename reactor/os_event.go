@@ -134,8 +134,8 @@ type EventManySender struct {
 // what comes between two items, or while there is no credit, is counted in the next. It ends by a stop, a close or an
 // error.
 //
-// credit is how many items it may deliver; [EventManyOp.Grant] adds to it (see "Credit"). A second sequence of an Event
-// completes with EBUSY.
+// credit is the number of items it may deliver; [EventManyOp.Grant] adds to it (see "Credit"). A second sequence of an
+// Event completes with EBUSY.
 func (e *Event) Many(credit int) EventManySender { return EventManySender{e: e, credit: credit} }
 
 // Connect implements [sender.Sender].

@@ -49,7 +49,7 @@ type WaitProcessOp struct {
 	backoff backoff
 }
 
-// tracerBackoff is how long passes between two tries to reap a child that has ended but is its tracer's still.
+// tracerBackoff is the time between two tries to reap a child that has ended but is its tracer's still.
 const tracerBackoff = 10 * time.Millisecond
 
 // siginfo is siginfo_t as waitid(2) fills it in.

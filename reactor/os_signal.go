@@ -26,8 +26,8 @@ type SignalsSender struct {
 // As with any signals, those of one number that come before the first of them was delivered are one item; no number
 // that was sent is lost. Of several numbers the lowest comes first.
 //
-// credit is how many items it may deliver; [SignalsOp.Grant] adds to it (see "Credit"). What comes without credit is
-// remembered.
+// credit is the number of items it may deliver; [SignalsOp.Grant] adds to it (see "Credit"). What comes without credit
+// is remembered.
 func (l *Loop) Signals(credit int, signals ...os.Signal) SignalsSender {
 	return SignalsSender{l: l, credit: credit, signals: signals}
 }

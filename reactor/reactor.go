@@ -13,7 +13,7 @@ import (
 
 // Config configures a [Reactor]. Its zero value works.
 type Config struct {
-	// Loops is how many loops there are, at most 4096. Default: one for each CPU that the process may run on.
+	// Loops is the number of loops, at most 4096. Default: one for each CPU that the process may run on.
 	Loops int
 	// Pin binds each loop to one CPU: to a different one as long as there are enough.
 	Pin bool
@@ -24,7 +24,7 @@ type Config struct {
 	OnLoops func([]*Loop)
 }
 
-// maxLoops is how many loops a Reactor can have.
+// maxLoops is the most loops that a Reactor can have.
 const maxLoops = 4096
 
 // Reactor is a set of loops that run and stop together.

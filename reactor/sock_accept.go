@@ -15,9 +15,9 @@ import (
 const (
 	acceptFlags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 
-	// acceptEvents is what an accept polls for that the ring gave up with EAGAIN: readiness was reported often, and no
-	// connection was found. A unix listener that was shut down for receiving reports a hangup then, which accept(2)
-	// says by EINVAL, but only where it may wait.
+	// acceptEvents are the events that an accept polls for after the ring gave it up with EAGAIN: readiness was
+	// reported often, and no connection was found. A unix listener that was shut down for receiving reports a hangup
+	// then, which accept(2) says by EINVAL, but only where it may wait.
 	acceptEvents = unix.POLLIN | unix.POLLRDHUP
 )
 
@@ -110,10 +110,10 @@ type AcceptManySender struct {
 
 // AcceptMany returns a sequence of the descriptors of accepted connections, as of [Socket.Accept].
 //
-// credit is how many it may accept; [AcceptManyOp.Grant] adds to it (see "Credit"). While there is more of it than the
-// backlog can hold, connections are accepted by one multishot entry; below that one by one, so that no more are
-// accepted than there is credit for. Without credit they wait in the backlog. From unix listeners they are accepted one
-// by one, because a multishot entry does not learn that such a listener was shut down.
+// credit is the number of connections it may accept; [AcceptManyOp.Grant] adds to it (see "Credit"). While there is
+// more of it than the backlog can hold, connections are accepted by one multishot entry; below that one by one, so that
+// no more are accepted than there is credit for. Without credit they wait in the backlog. From unix listeners they are
+// accepted one by one, because a multishot entry does not learn that such a listener was shut down.
 //
 // It skips connections that are gone, and backs off, as [Socket.Accept] does. Other errors end the sequence.
 //
@@ -122,10 +122,10 @@ func (s *Socket) AcceptMany(credit int) AcceptManySender {
 	return AcceptManySender{s: s, credit: credit}
 }
 
-// AcceptBackoff is how long accepting waits when descriptors or memory have run out.
+// AcceptBackoff is the time that accepting waits when descriptors or memory have run out.
 const AcceptBackoff = 100 * time.Millisecond
 
-// maxSkipped is how many failures in a row are skipped without a backoff.
+// maxSkipped is the number of failures in a row that are skipped without a backoff.
 const maxSkipped = 32
 
 // AcceptBackoffHandler is an optional interface of receivers of [Socket.Accept] and [Socket.AcceptMany].

@@ -248,7 +248,7 @@ func addressOf(sa unix.Sockaddr) (r Address) {
 		r, _ = IPAddress(netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port)))
 		r.inet6().Scope_id = sa.ZoneId
 	case *unix.SockaddrUnix:
-		if sa.Name != "" && sa.Name != "@" { // this is how package unix writes no name
+		if sa.Name != "" && sa.Name != "@" { // package unix writes no name so
 			r, _ = UnixAddress(sa.Name)
 		}
 	}

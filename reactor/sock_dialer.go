@@ -19,8 +19,8 @@ func Dial(l *Loop, network, address string) DialerSender {
 
 var defaultDialer Dialer
 
-// AttemptDelay is how long [Dialer.Dial] by default gives an attempt before it begins the next one: the recommended
-// Connection Attempt Delay of RFC 8305, section 5.
+// AttemptDelay is the time that [Dialer.Dial] by default gives an attempt before it begins the next one: the
+// recommended Connection Attempt Delay of RFC 8305, section 5.
 const AttemptDelay = 250 * time.Millisecond
 
 // Dialer configures [Dialer.Dial]. Its zero value works. It must not be changed while an operation uses it.
@@ -28,7 +28,7 @@ type Dialer struct {
 	// Resolver looks names up. Its method is called on a worker thread, see [Offload], and must return soon when the
 	// context is done. Default: net.DefaultResolver, which is the system's.
 	Resolver Resolver
-	// AttemptDelay is how long an attempt to connect is given before the next address is tried in parallel. Default:
+	// AttemptDelay is the time that an attempt to connect gets before the next address is tried in parallel. Default:
 	// the constant [AttemptDelay]. Negative: each address is tried when the one before it has failed.
 	AttemptDelay time.Duration
 	// Local is the address that sockets are bound to before they connect. Only addresses of its family are tried.

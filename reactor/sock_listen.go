@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Backlog is how many connections may wait to be accepted by default. The kernel lowers it to net.core.somaxconn.
+// Backlog is the number of connections that may wait to be accepted by default. The kernel lowers it to
+// net.core.somaxconn.
 const Backlog = 4096
 
 // ListenConfig configures [Socket.OpenListener] and [Socket.ListenPacket]. With an address, its zero value works.
@@ -24,7 +25,7 @@ type ListenConfig struct {
 	// Type of a listener is unix.SOCK_STREAM, the default, or unix.SOCK_SEQPACKET, which unix sockets have. That of a
 	// socket for datagrams is unix.SOCK_DGRAM, the default.
 	Type int
-	// Backlog is how many connections of a listener may wait to be accepted. Default: the constant [Backlog].
+	// Backlog bounds the connections of a listener that wait to be accepted. Default: the constant [Backlog].
 	Backlog int
 	// Exclusive means that no other socket may have the address. Otherwise each loop has a socket with the same IP
 	// address, and the kernel spreads connections, or the datagrams of each sender, over them (SO_REUSEPORT).

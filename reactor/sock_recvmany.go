@@ -27,10 +27,10 @@ const Unlimited = math.MaxInt32
 // It completes with a value at EOF. On a socket for datagrams, which has no EOF, an empty [Lease] is a datagram of no
 // bytes.
 //
-// credit is how many buffers it may deliver; [RecvManyOp.Grant] adds to it (see "Credit"). When that many have arrived,
-// the source waits until there is credit again. Items smaller than a buffer use up a credit each as well, but those
-// that had arrived by the time it ran out are delivered nevertheless, so that credit can become negative. Re-arming is
-// invisible. A socket has one sequence at a time; a second one completes with EBUSY.
+// credit is the number of buffers it may deliver; [RecvManyOp.Grant] adds to it (see "Credit"). When that many have
+// arrived, the source waits until there is credit again. Items smaller than a buffer use up a credit each as well, but
+// those that had arrived by the time it ran out are delivered nevertheless, so that credit can become negative.
+// Re-arming is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
 //
 // The loop's buffers are shared by all of its sequences. When a quarter of them is leased, a source also waits while
 // what it has delivered and was not granted again is more than its share of them (it may always have one); it is armed
@@ -170,8 +170,8 @@ func (o *RecvManyOp) choose() {
 	}
 }
 
-// bulk is how a RecvMany of a stream adapts to what it receives. Several full buffers in a row are bulk: it then
-// receives into large buffers, one at a time, until what comes would not fill usual ones either.
+// bulk adapts a RecvMany of a stream to what it receives. Several full buffers in a row are bulk: it then receives into
+// large buffers, one at a time, until what comes would not fill usual ones either.
 type bulk struct {
 	adaptive bool
 	state    bulkState

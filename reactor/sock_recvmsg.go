@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Message is what a receive got besides the bytes, which are in the memory that was given for them.
+// Message describes a received message, whose bytes are in the memory that was given for them.
 type Message struct {
 	N       int     // bytes received
 	Flags   int     // unix.MSG_TRUNC, MSG_CTRUNC, MSG_EOR, …: see recvmsg(2)
@@ -130,7 +130,7 @@ type Rights struct {
 	sys       host.System
 }
 
-// Close closes all of the descriptors, for those who do not want them.
+// Close closes all of the descriptors, if none is wanted.
 func (r Rights) Close() {
 	for _, fd := range r.FDs {
 		_ = r.sys.Close(fd)

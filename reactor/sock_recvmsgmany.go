@@ -90,10 +90,11 @@ type RecvMsgManySender struct {
 // RecvFromMany returns a sequence of datagrams, each in a buffer that is leased to the receiver, who releases it. On a
 // socket for datagrams it ends by a stop, a close or an error; on a connection it completes with a value at EOF.
 //
-// credit is how many it may deliver; [RecvMsgManyOp.Grant] adds to it (see "Credit"). When that many have been
-// delivered, the source waits until there is credit again; those that had arrived by then, for which the ring had
-// buffers, are delivered nevertheless, so that credit can become negative. It waits for buffers as [Socket.RecvMany]
-// does. Re-arming is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
+// credit is the number of datagrams it may deliver; [RecvMsgManyOp.Grant] adds to it (see "Credit"). When that many
+// have been delivered, the source waits until there is credit again; those that had arrived by then, for which the ring
+// had buffers, are delivered nevertheless, so that credit can become negative. It waits for buffers as
+// [Socket.RecvMany] does. Re-arming is invisible. A socket has one sequence at a time; a second one completes with
+// EBUSY.
 //
 // A buffer begins with what is reported of the message: 16 bytes, and room for the address, which is 16 for IPv4, 28
 // for IPv6 and 112 for a unix socket. If that leaves nothing of a buffer it fails with EMSGSIZE.

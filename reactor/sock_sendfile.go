@@ -52,7 +52,7 @@ type SendFileOp struct {
 	eof    bool // all of the file was read
 }
 
-// sendFilePhase is what the entry does: fill the pipe, drain it, fill it again.
+// sendFilePhase says what the entry does: fill the pipe, drain it, fill it again.
 type sendFilePhase uint8
 
 const (
@@ -60,7 +60,7 @@ const (
 	sendFileDrains                      // from the pipe into the socket
 )
 
-// sendFilePipe is how much is moved at a time, if the system lets a pipe have that size: see pipe(7).
+// sendFilePipe is the number of bytes moved at a time, if the system lets a pipe have that size: see pipe(7).
 const sendFilePipe = 1 << 18
 
 // Start begins to send. It may be called again after each completion.

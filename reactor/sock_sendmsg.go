@@ -106,7 +106,7 @@ func (o *SendMsgOp) SetAddress(to Address) {
 
 // Descriptors are passed over unix sockets, with at least one byte: the receiver gets copies. See unix(7), SCM_RIGHTS.
 
-// MaxFDs is how many descriptors one message can carry.
+// MaxFDs is the most descriptors that one message can carry.
 const MaxFDs = 253
 
 // SendFDsSender sends descriptors. See [Socket.SendFDs].

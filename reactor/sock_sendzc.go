@@ -57,8 +57,8 @@ type SendZCOp struct {
 	copied   bool // some of it was copied
 }
 
-// zcPhase is how far an entry of SendZCOp is. An entry that does not copy completes twice: with its result, after which
-// it cannot be cancelled, and with a notification, when the kernel no longer uses the memory.
+// zcPhase is the progress of an entry of SendZCOp. An entry that does not copy completes twice: with its result, after
+// which it cannot be cancelled, and with a notification, when the kernel no longer uses the memory.
 //
 //	sending   → sending    the entry has one completion only, because it copies or failed
 //	sending   → notifying  its result is in

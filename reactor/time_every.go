@@ -14,8 +14,8 @@ type Tick struct {
 	// At is the time that the tick was intended for, in nanoseconds as of Loop.Now. It is exactly on the schedule,
 	// however late the tick is.
 	At int64
-	// Missed is how many intended times passed between the last tick and this one without a tick, because the loop
-	// was busy or there was no credit.
+	// Missed is the number of intended times that passed between the last tick and this one without a tick, because the
+	// loop was busy or there was no credit.
 	Missed uint64
 }
 
@@ -34,8 +34,8 @@ type EverySender struct {
 // stands for them: it is intended for the last of them, and counts the others. A period of less than a nanosecond is
 // one.
 //
-// credit is how many ticks it may deliver; [EveryOp.Grant] adds to it (see "Credit"). Without credit no timer is set;
-// the tick that comes when credit is granted again stands for those due meanwhile.
+// credit is the number of ticks it may deliver; [EveryOp.Grant] adds to it (see "Credit"). Without credit no timer is
+// set; the tick that comes when credit is granted again stands for those due meanwhile.
 //
 // The sequence ends when it is stopped.
 func (l *Loop) Every(period time.Duration, credit int) EverySender {

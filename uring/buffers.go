@@ -38,11 +38,11 @@ type bufEntry struct {
 	tail uint16
 }
 
-// MaxBuffers is how many buffers a group can have.
+// MaxBuffers is the most buffers that a group can have.
 const MaxBuffers = 1 << 15
 
-// MaxProvided is how many buffers of a group can be provided at a time. The kernel goes through the whole ring, so a
-// ring with room for all buffers would displace the buffers themselves from the cache.
+// MaxProvided is the most buffers of a group that can be provided at a time. The kernel goes through the whole ring, so
+// a ring with room for all buffers would displace the buffers themselves from the cache.
 const MaxProvided = 512
 
 // RegisterBuffers makes a group of len(mem)/size buffers, numbered from 0, none of which is provided yet. At most

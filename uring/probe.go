@@ -142,7 +142,7 @@ func (p *prober) run(sqe *SQE, userData uint64) (cqe CQE, ok bool) {
 	return cqe, false
 }
 
-// probeTime is how long a probe waits for what a kernel that has the feature does immediately.
+// probeTime bounds the wait of a probe for what a kernel that has the feature does immediately.
 const probeTime = 100 * time.Millisecond
 
 func (p *prober) pollMultishot() bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// FlushTimeout is how long Close waits for the queue of a Conn under TLS to be sent. It is as long as crypto/tls gives
-// its own last alert.
+// FlushTimeout bounds the time that Close waits for the queue of a Conn under TLS to be sent. It is as long as
+// crypto/tls gives its own last alert.
 const FlushTimeout = 5 * time.Second
 
 // want asks the loop to do what, and to look at deadlines and stop requests. On any goroutine.

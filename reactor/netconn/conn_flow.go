@@ -42,7 +42,7 @@ const (
 )
 
 const (
-	// flowCredit is how many receive buffers a flow may hold. Then it receives no more until it has sent some.
+	// flowCredit is the most receive buffers that a flow may hold. Then it receives no more until it has sent some.
 	flowCredit = 16
 	// joined is the size up to which what was received behind what waits to be sent is copied there, so that small
 	// messages leave together.

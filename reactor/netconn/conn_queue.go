@@ -16,12 +16,12 @@ import (
 
 // Limits of the queue of a Conn under TLS.
 const (
-	// highWater is how many bytes may be in the queue when crypto/tls is given more to write.
+	// highWater bounds the bytes in the queue when crypto/tls gets more to write.
 	highWater = 64 << 10
-	// chunk is how many bytes crypto/tls is given at a time.
+	// chunk is the number of bytes that crypto/tls gets at a time.
 	chunk = 32 << 10
-	// queueLimit is how many bytes may be in the queue at all. Only answers that crypto/tls gives inside Read, to a
-	// peer that asks without reading, can reach it.
+	// queueLimit bounds the bytes in the queue at all times. Only answers that crypto/tls gives inside Read, to a peer
+	// that asks without reading, can reach it.
 	queueLimit = 1 << 20
 	// keptBuffer is the capacity above which a buffer of the queue is not used again.
 	keptBuffer = highWater + 2*chunk

@@ -172,7 +172,7 @@ func (ln *Listener) drop() {
 	}
 }
 
-// acceptCredit is how many connections a loop accepts ahead of Accept.
+// acceptCredit is the number of connections that a loop accepts ahead of Accept.
 const acceptCredit = 128
 
 // accepting is the part of a Listener on one loop.

@@ -51,7 +51,7 @@ func (c *packets) ReadFrom(p []byte) (n int, from net.Addr, err error) {
 	return n, addressOf(sa).NetAddr(unix.SOCK_DGRAM), nil
 }
 
-// fullBackoff is how long WriteTo waits to send once more to a unix socket that had no room.
+// fullBackoff is the time after which WriteTo sends once more to a unix socket that had no room.
 const fullBackoff = time.Millisecond
 
 // WriteTo sends a datagram.

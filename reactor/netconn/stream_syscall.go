@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cheap is how many bytes are moved without telling the Go scheduler: a call that does not block and takes microseconds
-// need not give up its processor.
+// cheap bounds the bytes that are moved without telling the Go scheduler: a call that does not block and takes
+// microseconds need not give up its processor.
 const cheap = 64 << 10
 
 // readNow calls read(2) on a descriptor with O_NONBLOCK.

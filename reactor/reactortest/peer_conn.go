@@ -204,7 +204,7 @@ func (p *Peer) conn(fd int, stream bool) *Conn {
 	return c
 }
 
-// patience is how long Dial waits until something listens.
+// patience bounds the time that Dial waits until something listens.
 const patience = time.Minute
 
 // Dial connects by TCP. It waits for up to a minute until something listens. If that fails, so does the run.

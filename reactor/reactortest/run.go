@@ -37,7 +37,8 @@ func seedsFromEnv() uint64 {
 
 // Config controls how a program is played. Its zero value works.
 type Config struct {
-	// Seeds is how many seeds are played. Default 100, and 20 with -short. The flag -reactortest.seeds overrides it.
+	// Seeds is the number of seeds that are played. Default 100, and 20 with -short. The flag -reactortest.seeds
+	// overrides it.
 	Seeds uint64
 	// From is the first seed. Default 0, which has no faults. The flag -reactortest.from overrides it.
 	From uint64
@@ -45,9 +46,9 @@ type Config struct {
 	Time time.Duration
 	// Turns bounds each run by how often one of its threads gets the turn. Default 1 048 576.
 	Turns int
-	// Stall is how long, in real time, the program may go on without a call that can wait. After that the process
-	// ends, and says what it was doing: it waits for something outside of the simulation, or it does not end. Default
-	// 10 s; negative means without a limit.
+	// Stall bounds the real time that the program may go on without a call that can wait. After that the process ends,
+	// and says what it was doing: it waits for something outside of the simulation, or it does not end. Default 10 s;
+	// negative means without a limit.
 	Stall time.Duration
 }
 

@@ -36,13 +36,13 @@ type Config struct {
 	// see [reactor.Socket.KeepAlive]. Connections inherit it from their listener. A listener of Listeners or Files that
 	// has keep-alive switched on keeps its settings. Default: [reactor.KeepAliveIdle], 15 s; negative: never.
 	KeepAlive time.Duration
-	// Backlog is how many connections may wait to be accepted. Default: [reactor.Backlog].
+	// Backlog bounds the connections that wait to be accepted. Default: [reactor.Backlog].
 	Backlog int
 
 	// TLS, if not nil, is the configuration of TLS on all listeners. Its functions are called on the loop's thread, and
 	// must not block.
 	TLS *tls.Config
-	// HandshakeTimeout is how long the handshake of TLS may last. Default 10 s; negative disables it.
+	// HandshakeTimeout bounds the handshake of TLS. Default 10 s; negative disables it.
 	HandshakeTimeout time.Duration
 
 	// Reactor configures the loops that Serve makes.
@@ -51,29 +51,29 @@ type Config struct {
 	// the first listener is bound to.
 	Ready func(net.Addr)
 
-	// ReadTimeout is how long bytes may stay unread: a message that has begun to arrive must be complete by then. It
-	// runs from the call of Data that left bytes until one that uses some, and stands still while the connection is not
-	// read from. Default 0 disables it.
+	// ReadTimeout bounds the time that bytes stay unread: a message that has begun to arrive must be complete by then.
+	// It runs from the call of Data that left bytes until one that uses some, and stands still while the connection is
+	// not read from. Default 0 disables it.
 	ReadTimeout time.Duration
-	// WriteTimeout is how long unsent bytes may make no progress. Progress is each 128 KiB, or the rest if that is
+	// WriteTimeout bounds the time that unsent bytes make no progress. Progress is each 128 KiB, or the rest if that is
 	// less. Default 1 min; negative disables it.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may neither receive nor send: a client that is silent, but takes what it
-	// gets, is not idle. It stands still while the connection is paused. A connection may last a 64th longer. Default 0
-	// disables it.
+	// IdleTimeout bounds the time that a connection neither receives nor sends: a client that is silent, but takes what
+	// it gets, is not idle. It stands still while the connection is paused. A connection may last a 64th longer.
+	// Default 0 disables it.
 	IdleTimeout time.Duration
-	// Lifetime is how long a connection may last. Default 0 disables it.
+	// Lifetime bounds the life of a connection. Default 0 disables it.
 	Lifetime time.Duration
-	// Grace is how long connections may go on when the server shuts down. Default 10 s; negative is none.
+	// Grace bounds the time that connections go on when the server shuts down. Default 10 s; negative is none.
 	Grace time.Duration
 
-	// HighWater is how many bytes may be unsent before the connection is not read from. It is read from again when half
-	// of it is left. Default 256 KiB.
+	// HighWater is the number of unsent bytes beyond which the connection is not read from. It is read from again when
+	// half of it is left. Default 256 KiB.
 	HighWater int
-	// MaxUnread is how many bytes a handler may leave unread. Default 1 MiB.
+	// MaxUnread bounds the bytes that a handler may leave unread. Default 1 MiB.
 	MaxUnread int
-	// MaxConnections is how many connections there may be at a time. Each loop has its share of it; further ones wait
-	// in the backlog. Default 0 is no limit.
+	// MaxConnections bounds the connections at a time. Each loop has its share of it; further ones wait in the backlog.
+	// Default 0 is no limit.
 	MaxConnections int
 
 	// NoRecover lets a panic of a handler end the program. Otherwise it ends its connection, and is logged and counted.
@@ -83,12 +83,12 @@ type Config struct {
 	// or HandshakeTimeout has ended the task, it is, or wraps, a *TimeoutError. Default: it is logged at the level debug,
 	// because most are of peers that went away.
 	OnTaskError func(error)
-	// ErrorLog is where panics, and listeners that have failed, are logged. Default: slog.Default.
+	// ErrorLog logs panics, and listeners that have failed. Default: slog.Default.
 	ErrorLog *slog.Logger
 }
 
-// lingerFor is how long a connection that the server ended waits for the peer's EOF. Closing earlier could reset the
-// connection before the peer has read everything: see tcp(7), and RFC 1122, 4.2.2.13.
+// lingerFor is the time that a connection that the server ended waits for the peer's EOF. Closing earlier could reset
+// the connection before the peer has read everything: see tcp(7), and RFC 1122, 4.2.2.13.
 const lingerFor = time.Second
 
 func (cfg Config) withDefaults() (Config, error) {

@@ -153,7 +153,7 @@ func (c *Conn) present(b []byte, seen int) (rest []byte, seenOfRest int, borrowe
 	return b, seen, borrowed
 }
 
-// joinLeast is how much is joined at least.
+// joinLeast is the least that is joined.
 const joinLeast = 2 << 10
 
 // join puts as much of b behind the rest as may complete a message, and presents that. It returns what is left of b.

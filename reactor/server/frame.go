@@ -76,10 +76,10 @@ type LengthField struct {
 	// Adjust is added to the value of the field, to make it the number of bytes that follow the field: negative, for
 	// example, if the value counts the header too.
 	Adjust int
-	// Strip is how many bytes are left out at the beginning of a frame. Offset+Width leaves out the header.
+	// Strip is the number of bytes left out at the beginning of a frame. Offset+Width leaves out the header.
 	Strip int
-	// Max is how long a message may be, with all of its header, in bytes. Default 1 MiB. Config.MaxUnread has to be as
-	// large.
+	// Max bounds the length of a message, with all of its header, in bytes. Default 1 MiB. Config.MaxUnread has to be
+	// as large.
 	Max int
 }
 

@@ -82,7 +82,7 @@ func (b *bound) remove() {
 	}
 }
 
-// bindAttempts is how often a worker tries to bind while another one does.
+// bindAttempts bounds how often a worker tries to bind while another one does.
 const bindAttempts = 5000
 
 // listenOn opens the listener of the configured address. Each loop has its own socket on the same address

@@ -232,7 +232,7 @@ func (u *unbegun) SetError(error)    { (*taskConn)(u).ended() }
 func (u *unbegun) SetStopped()       { (*taskConn)(u).ended() }
 func (u *unbegun) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// taskEnd is how long a task may go on when a deadline has ended it: for its deferred functions.
+// taskEnd is the time that a task has for its deferred functions when a deadline has ended it.
 const taskEnd = time.Second
 
 // abandonOverdue abandons the tasks that ignore that a deadline has ended them, or that await what does not end.
