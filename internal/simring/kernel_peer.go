@@ -9,16 +9,28 @@ import (
 // The calls below are for threads without a loop: they wait, on the thread.
 
 // Listen makes a listener.
-func (t *Thread) Listen(addr netip.AddrPort) int {
-	a := ip(addr)
+func (t *Thread) Listen(addr netip.AddrPort) int { return t.listen(ip(addr)) }
+
+// ListenUnix makes a listener of a unix socket: a path, or "@" and an abstract name. It replaces a file that is there.
+func (t *Thread) ListenUnix(name string) int {
+	if name[0] != '@' {
+		_ = t.k.disk.unlink(absolute(name), 0)
+	}
+	return t.listen(addressOf(&unix.SockaddrUnix{Name: name}))
+}
+
+// listen makes a listener. The disk has no fault for it.
+func (t *Thread) listen(a address) int {
 	fd := t.Socket(family(a))
-	sys := t.k.System()
-	if err := sys.Bind(fd, a.sockaddr(family(a))); err != nil {
-		t.k.Errorf("bind: %v", err)
-	}
-	if err := sys.Listen(fd, 128); err != nil {
-		t.k.Errorf("listen: %v", err)
-	}
+	p := t.k.Process()
+	p.spared(func() {
+		if err := p.Bind(fd, a.sockaddr(family(a))); err != nil {
+			t.k.Errorf("bind: %v", err)
+		}
+		if err := p.Listen(fd, 128); err != nil {
+			t.k.Errorf("listen: %v", err)
+		}
+	})
 	return fd
 }
 
@@ -33,7 +45,7 @@ func family(a address) int {
 	return unix.AF_INET
 }
 
-// Socket makes a TCP socket. It retries until there is a descriptor.
+// Socket makes a stream socket. It retries until there is a descriptor.
 func (t *Thread) Socket(family int) int {
 	for {
 		fd, err := t.k.System().Socket(family, unix.SOCK_STREAM, 0)

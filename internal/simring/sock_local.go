@@ -77,6 +77,14 @@ func (s *unixSocket) full(n int) bool {
 	return len(s.in) != 0 && s.held+n > s.k.Odds.Buffer || s.stream() && s.held >= s.k.Odds.Buffer
 }
 
+// unread is how much the peer has not received yet.
+func (s *unixSocket) unread() int {
+	if s.state != unixConnected || s.datagrams() {
+		return 0
+	}
+	return s.peer.held
+}
+
 func (s *unixSocket) events() (events uint32) {
 	if s.state == unixListening {
 		if len(s.backlog) != 0 || s.readShut {

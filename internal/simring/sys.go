@@ -103,6 +103,9 @@ func (s System) IoctlGetInt(fd int, req uint) (int, error) {
 	if errno != 0 {
 		return 0, errno
 	}
+	if u, ok := so.(*unixSocket); ok && req == unix.SIOCOUTQ {
+		return u.unread(), nil
+	}
 	t, ok := so.(*tcp)
 	switch {
 	case ok && req == unix.SIOCOUTQ:

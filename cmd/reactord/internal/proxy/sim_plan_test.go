@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -53,6 +52,7 @@ func TestSimulationOfPlans(t *testing.T) {
 // planSimulation is a simulation with a thread that makes plans.
 type planSimulation struct {
 	simulation
+	servers                      [3]Server // that plans choose from
 	planning                     bool
 	listeners                    map[*sharedListener]bool // that there ever were
 	committed, discarded, failed int
@@ -62,9 +62,11 @@ func simulatePlans(k *simring.Kernel) *planSimulation {
 	rng := k.Rand()
 	s := &planSimulation{planning: true, listeners: map[*sharedListener]bool{}}
 	s.simulation = simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(8), hurry: rng.IntN(4) == 0}
-	for i := range 3 {
-		if address := serverAddress(i); rng.IntN(4) != 0 {
-			k.Go(fmt.Sprintf("server%d", i), func(t *simring.Thread) { s.serve(t, address) })
+	for i := range s.servers {
+		server := drawServer(k, i)
+		s.servers[i] = server
+		if rng.IntN(4) != 0 {
+			k.Go(fmt.Sprintf("server%d", i), func(t *simring.Thread) { s.serve(t, server) })
 		}
 	}
 	loops := make([]*reactor.Loop, 1+rng.IntN(3))
@@ -84,17 +86,13 @@ func simulatePlans(k *simring.Kernel) *planSimulation {
 	return s
 }
 
-func serverAddress(i int) netip.AddrPort {
-	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(9000+i))
-}
-
 // backend is one with one to three servers.
 func (s *planSimulation) backend() Backend {
 	rng := s.k.Rand()
 	b := Backend{Name: "b", Buffer: 1 << rng.IntN(14), HalfCloseTimeout: time.Hour, IdleTimeout: 2 * time.Hour}
-	for i := range 3 {
+	for i, server := range s.servers {
 		if rng.IntN(2) == 0 || i == 2 && len(b.Servers) == 0 {
-			b.Servers = append(b.Servers, Server{Name: fmt.Sprint(i), Address: serverAddress(i)})
+			b.Servers = append(b.Servers, server)
 		}
 	}
 	return b

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -152,12 +153,12 @@ const (
 
 // flakyServer is a server that works, dies and hangs.
 type flakyServer struct {
-	s       *policySimulation
-	index   int
-	address netip.AddrPort
-	mode    mode
-	was     timeline[mode]
-	known   timeline[fact]
+	s      *policySimulation
+	index  int
+	server Server
+	mode   mode
+	was    timeline[mode]
+	known  timeline[fact]
 }
 
 const (
@@ -172,7 +173,7 @@ func simulatePolicies(k *simring.Kernel, log string, saw *policySightings) *poli
 	k.Odds = simring.Odds{Latency: time.Millisecond, Buffer: 1 << 10, Files: 4096, CQ: 64}
 	s.simulation = simulation{k: k, talk: program.NewTalk(k), hurry: true}
 	for i := range 1 + s.rng.IntN(5) {
-		f := &flakyServer{s: s, index: i, address: serverAddress(i)}
+		f := &flakyServer{s: s, index: i, server: drawServer(k, i)}
 		if s.rng.IntN(6) == 0 {
 			f.mode = mode(s.rng.IntN(3))
 		}
@@ -224,7 +225,7 @@ func (s *policySimulation) draw() *plan.Plan {
 	b := s.backend
 	out := plan.Backend{Settings: &b}
 	for _, f := range s.servers {
-		server := plan.Server{Name: fmt.Sprint(f.index), Address: serveraddr.IP(f.address), Weight: 1 + rng.IntN(4),
+		server := plan.Server{Name: fmt.Sprint(f.index), Address: f.server.addr(), Weight: 1 + rng.IntN(4),
 			MaxConnections: []int{0, 0, 8}[rng.IntN(3)]}
 		switch rng.IntN(12) {
 		case 0:
@@ -324,7 +325,7 @@ func (f *flakyServer) serve(t *simring.Thread) {
 			_ = s.k.System().Close(ln)
 			ln = -1
 		case m == working && ln < 0:
-			ln = t.Listen(f.address)
+			ln = f.server.listen(t)
 		}
 		if m != working || ln < 0 {
 			t.Until(changed)
@@ -462,7 +463,7 @@ func (s *policySimulation) watchPanic(now int64, panics bool) {
 }
 
 func (s *policySimulation) watchServer(now int64, server *upstream.Server, facts []fact) {
-	f, state := s.servers[server.Address.Port()-serverAddress(0).Port()], server.State()
+	f, state := s.servers[s.indexOf(server.Address)], server.State()
 	facts[f.index] = fact{state, server.Stats().Weight}
 	if before := f.last(); before.state != state {
 		switch state {
@@ -517,7 +518,7 @@ func (s *policySimulation) spread(t *simring.Thread) {
 		server := &servers[i]
 		same := server.Backup == best.backup && (best.backup || server.Priority == best.priority)
 		if server.Weight != 0 && server.AdminState == "up" && same {
-			facts[s.indexOf(netip.MustParseAddrPort(server.Address))] = server.Weight
+			facts[s.indexOf(serveraddr.MustParse(server.Address))] = server.Weight
 			total += server.Weight
 		}
 	}
@@ -540,17 +541,17 @@ func (s *policySimulation) spread(t *simring.Thread) {
 	}
 }
 
-func (s *policySimulation) indexOf(a netip.AddrPort) int {
-	return int(a.Port() - serverAddress(0).Port())
+func (s *policySimulation) indexOf(a serveraddr.Addr) int {
+	return slices.IndexFunc(s.servers, func(f *flakyServer) bool { return f.server.addr() == a })
 }
 
 // logLine is a line of the access log.
 type logLine struct {
-	Client netip.AddrPort `json:"client"`
-	Server netip.AddrPort `json:"server_address"`
-	By     string         `json:"by"`
-	Phase  string         `json:"phase"`
-	Error  string         `json:"error"`
+	Client netip.AddrPort  `json:"client"`
+	Server serveraddr.Addr `json:"server_address"`
+	By     string          `json:"by"`
+	Phase  string          `json:"phase"`
+	Error  string          `json:"error"`
 }
 
 // check judges each visit by what was known at its time.

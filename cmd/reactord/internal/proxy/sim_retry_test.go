@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -40,12 +39,12 @@ func (r *restart) play(seed uint64, check func(k *simring.Kernel)) error {
 		}}
 		left := r.clients
 		for i := range r.servers {
-			address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(9000+i))
-			b.Servers = append(b.Servers, Server{Name: address.String(), Address: address})
+			server := drawServer(k, i)
+			b.Servers = append(b.Servers, server)
 			k.Go("server", func(t *simring.Thread) {
 				t.Until(r.isUp)
 				t.Sleep(r.away)
-				ln := t.Listen(address)
+				ln := server.listen(t)
 				for {
 					fd := t.Accept(ln, func() bool { return left == 0 })
 					if fd < 0 {

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -54,12 +53,12 @@ func TestSimulationOfSplicesFindsFlaws(t *testing.T) {
 func simulateBulk(k *simring.Kernel) *simulation {
 	rng := k.Rand()
 	s := &simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(4), hurry: rng.IntN(4) == 0}
-	address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), 9000)
+	server := drawServer(k, 0)
 	b := Backend{
 		Name: "b", Buffer: minAdaptive, HalfCloseTimeout: time.Hour, IdleTimeout: 2 * time.Hour,
-		Servers: []Server{{Name: "0", Address: address}},
+		Servers: []Server{server},
 	}
-	k.Go("server", func(t *simring.Thread) { s.serve(t, address) })
+	k.Go("server", func(t *simring.Thread) { s.serve(t, server) })
 	loops := []*reactor.Loop{program.NewBulkLoop(k)}
 	k.Go("start", func(t *simring.Thread) { s.start(roomy(), b, loops) })
 	for i := range s.clients {

@@ -112,10 +112,10 @@ func simulate(k *simring.Kernel) *simulation {
 		}
 	}
 	for i := range 1 + rng.IntN(3) {
-		address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(9000+i))
-		b.Servers = append(b.Servers, Server{Name: fmt.Sprint(i), Address: address})
+		server := drawServer(k, i)
+		b.Servers = append(b.Servers, server)
 		if rng.IntN(4) != 0 {
-			k.Go(fmt.Sprintf("server%d", i), func(t *simring.Thread) { s.serve(t, address) })
+			k.Go(fmt.Sprintf("server%d", i), func(t *simring.Thread) { s.serve(t, server) })
 		}
 	}
 	loops := make([]*reactor.Loop, 1+rng.IntN(3))
@@ -129,6 +129,30 @@ func simulate(k *simring.Kernel) *simulation {
 	after := time.Duration(rng.Int64N(int64(50 * time.Millisecond)))
 	k.Go("stopper", func(t *simring.Thread) { s.stop(t, after) })
 	return s
+}
+
+// drawServer returns the server with an index: of TCP, or on a unix socket with a path or an abstract name.
+func drawServer(k *simring.Kernel, i int) Server {
+	server := Server{Name: fmt.Sprint(i), Address: serverAddress(i)}
+	switch k.Rand().IntN(4) {
+	case 0:
+		server.Path = fmt.Sprintf("/server%d", i)
+	case 1:
+		server.Path = fmt.Sprintf("@server%d", i)
+	}
+	return server
+}
+
+func serverAddress(i int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(9000+i))
+}
+
+// listen listens where the proxy finds the server.
+func (s Server) listen(t *simring.Thread) int {
+	if s.Path != "" {
+		return t.ListenUnix(s.Path)
+	}
+	return t.Listen(s.Address)
 }
 
 // tight is one or two listeners with descriptors for few connections.
@@ -183,14 +207,16 @@ func (s *simulation) run(p *Proxy) {
 
 func (s *simulation) isUp() bool { return s.proxy != nil && s.up == len(s.proxy.workers) }
 
-func (s *simulation) serve(t *simring.Thread, address netip.AddrPort) {
-	ln := t.Listen(address)
+func (s *simulation) serve(t *simring.Thread, server Server) {
+	s.talk.Local = s.talk.Local || server.Path != ""
+	ln := server.listen(t)
 	for i := 0; ; i++ {
 		fd := t.Accept(ln, func() bool { return s.isUp() && s.running == 0 })
 		if fd < 0 {
 			break
 		}
 		p := s.talk.Join()
+		p.Local = server.Path != ""
 		s.k.Go(fmt.Sprintf("served%d", i), func(t *simring.Thread) { p.Run(t, fd) })
 	}
 	_ = s.k.System().Close(ln)
