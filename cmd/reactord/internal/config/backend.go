@@ -103,13 +103,10 @@ type Server struct {
 
 // Balance configures load balancing.
 type Balance struct {
-	// Policy selects the algorithm: "p2c" (default; of two random servers, the one with fewer connections),
-	// "round_robin" (smooth, weighted), "random" (by weight), "least_connections", "source_hash" (a client address
-	// keeps its server; a server that joins or leaves moves only its own clients) or "maglev" (nearly the same in
-	// constant time, for hundreds of servers).
+	// Policy selects the algorithm.
 	Policy Policy
-	// LoadFactor limits the connections of a server to this many per cent of the average, for source_hash and maglev;
-	// beyond it, a client goes to the next server of its order. 0 (default): no limit.
+	// LoadFactor limits the connections of a server to this many per cent of the average, for policies that
+	// choose by the client's address; beyond it, a client goes to the next server of its order. 0 (default): no limit.
 	LoadFactor int
 	// IPv4Prefix and IPv6Prefix are the number of bits of the client's address that are hashed. Defaults: 32 and 64.
 	IPv4Prefix int

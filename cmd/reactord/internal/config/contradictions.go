@@ -240,8 +240,8 @@ func (v *validator) onePort(at *step, a Address, write string) bool {
 }
 
 func (v *validator) balance(at *step, b *Balance, check *Check) {
-	if b.LoadFactor != 0 && b.Policy != SourceHash && b.Policy != Maglev {
-		v.add(at.of("load_factor"), "load_factor requires the policy source_hash or maglev: write one of them, or remove it")
+	if b.LoadFactor != 0 && !b.Policy.Hashes() {
+		v.add(at.of("load_factor"), "load_factor requires the policy %s: write one of them, or remove it", hashingPolicies())
 	}
 	if b.SubsetKey != "" && b.Subset == 0 && check.Subset == 0 {
 		v.add(at.of("subset_key"), "subset_key has no effect without a subset: write subset, too")

@@ -32,6 +32,7 @@
 //	config.go, listener.go, backend.go, discovery.go  the settings, their documentation and defaults
 //	tls.go, accesslog.go, xds.go                      likewise
 //	words.go                  the types of settings with a fixed set of values
+//	policy.go                 the algorithms of load balancing: a row for each
 //	rules.go, forms.go        what a single value must be; forms of text
 //	contradictions*.go        what several settings must be together
 //	listening.go, routes.go   the same of listeners and of routes

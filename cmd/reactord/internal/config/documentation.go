@@ -34,6 +34,9 @@ func documentation(s *shape, f *field) string {
 	var text string
 	if f != nil {
 		text = docs()[f.id]
+		if f.rule.about != "" {
+			text = strings.TrimSuffix(text, ".\n") + ": " + f.rule.about + "."
+		}
 	} else {
 		subject := "`" + keyOf(s.typ.Name()) + "`"
 		if s.fresh.IsValid() {

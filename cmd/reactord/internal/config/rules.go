@@ -11,6 +11,7 @@ type rule struct {
 	zero     bool  // 0 is allowed as well
 	step     int64 // the value must be a multiple of it, unless 0
 	oneOf    *words
+	about    string                   // describes each word of oneOf, to continue the comment of the setting; or ""
 	needed   string                   // the problem of a missing value; "" if the setting is optional
 	form     func(text string) string // returns what is wrong with a nonempty text, or ""
 	name     bool                     // form is isName, except for names chosen by a control plane
@@ -208,7 +209,7 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Kubernetes.KeyFile":   filePath,
 	"Kubernetes.Timeout":   timeout,
 
-	"Balance.Policy":         {oneOf: newWords(Policies)},
+	"Balance.Policy":         {oneOf: newWords(Policies), about: describePolicies()},
 	"Balance.LoadFactor":     {min: 101, max: 100_000, zero: true},
 	"Balance.IPv4Prefix":     ipv4Prefix,
 	"Balance.IPv6Prefix":     ipv6Prefix,

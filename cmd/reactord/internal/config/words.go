@@ -77,19 +77,6 @@ const (
 	TLVReceived  ProxyTLV = "received"
 )
 
-// Policy selects the algorithm of load balancing.
-type Policy string
-
-// The values of [Policy].
-const (
-	P2C              Policy = "p2c"
-	RoundRobin       Policy = "round_robin"
-	Random           Policy = "random"
-	LeastConnections Policy = "least_connections"
-	SourceHash       Policy = "source_hash"
-	Maglev           Policy = "maglev"
-)
-
 // InitialState is the state of a server before its first check.
 type InitialState string
 
@@ -141,7 +128,6 @@ var (
 	Transports        = []Transport{AutoTransport, TLSTransport, RawTransport, AnyTransport}
 	KeepAliveModes    = []KeepAliveMode{KeepAliveOfBackend, OwnKeepAlive, NoKeepAlive}
 	OnLimits          = []OnLimit{WaitOnLimit, RejectOnLimit}
-	Policies          = []Policy{P2C, RoundRobin, Random, LeastConnections, SourceHash, Maglev}
 	States            = []string{"up", "drain", "maintenance"}
 	InitialStates     = []InitialState{WaitForCheck, InitiallyDown, InitiallyUp}
 	AddressTypes      = []AddressType{AnyAddress, IPv4Address, IPv6Address}

@@ -122,7 +122,7 @@ func (w *worker) backend(of *upstream.Backend) *backend {
 
 func (b *backend) configure(s *config.Backend, keys *certs.Client) {
 	b.config, b.tls, b.routeConfigs = s, newOriginator(s, keys), nil
-	b.needSource = balance.Hashes(s.Balance.Policy)
+	b.needSource = s.Balance.Policy.Hashes()
 	b.localAddrs = newLocalAddrs(s.SourceAddresses)
 }
 

@@ -15,20 +15,7 @@
 // if its health were known, and [ErrNoServer] otherwise. Only ratios of weights matter: to use fractions, multiply
 // all by the same number.
 //
-// Policies: the settings are those of config.Balance.
-//
-//   - p2c draws two servers by their weights, and takes the one with fewer connections for its weight. Shares follow
-//     the weights with few connections, too.
-//   - round_robin is smooth and weighted: each loop starts at a random place, and keeps its place when the group
-//     changes.
-//   - random draws a server by the weights.
-//   - least_connections takes the server with the fewest connections for its weight. It looks at all of them. Ties are
-//     broken at random so that shares follow the weights with few connections, too.
-//   - source_hash is weighted rendezvous hashing of the client's prefix. It is exact, and a server that comes, goes or
-//     changes its weight moves its own clients only. It looks at all servers.
-//   - maglev looks into a table of 65 537 entries for each set. A server that goes down moves its own clients only.
-//     One that leaves the plan moves few others too: with 100 servers about as many as its own. Weights are exact to
-//     1/65537 of their sum; a server with less than that may have no clients. A table has 128 KiB.
+// The settings are those of config.Balance. The file of a policy says what it does.
 //
 // A load factor limits the connections of a server to a multiple of the average for its weight. The average is at
 // most as many picks of this loop old as there are servers, divided by 16. With few connections, it moves clients of
@@ -55,16 +42,10 @@
 //
 // # Adding a policy
 //
-// A policy is in two places:
-//
-//   - config/words.go has its name: a constant of [config.Policy], and its place in [config.Policies]. The comment of
-//     config.Balance.Policy says what it does.
-//   - Here it has a file with the function that picks, and a row in policies.go, which has the name, the functions and
-//     whether the client's address is hashed.
-//
-// The proxy asks [Hashes] and knows no names. A test compares the rows with config.Policies, and whether they hash with
-// the rule of config/contradictions.go about load_factor. The tests and benchmarks that cover every policy take the new
-// one from config.Policies.
+// A policy is a constant and a row in config/policy.go, and a file here, policy_NAME.go, with the function that picks
+// and an init function that adds it to policies. The file format, its schema and its documentation follow from the row.
+// The proxy asks [config.Policy.Hashes] and knows no names. A test wants the file for each row; the tests and
+// benchmarks that cover every policy take the new one from config.Policies.
 //
 // # Threads
 //
@@ -77,14 +58,9 @@
 //	set.go          the sets: shares, panic, members
 //	subset.go       which servers this process uses
 //	picker.go       Picker: the choice of a set
-//	policies.go     the policies: a row for each
-//	p2c.go          p2c
-//	roundrobin.go   round_robin
-//	random.go       random
-//	least.go        least_connections
+//	policy.go       the functions of a policy
+//	policy_*.go     the policies
 //	connections.go  connections per weight, for p2c and least_connections
-//	rendezvous.go   source_hash
-//	maglev.go       maglev
 //	bound.go        the load factor
 //	load.go         Load: a count with a limit
 //	tried.go        Set: the servers that were tried

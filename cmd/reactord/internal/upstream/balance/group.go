@@ -27,12 +27,13 @@ type Server struct {
 // it refers to: any number of Pickers on any threads may use it.
 type Group struct {
 	policy                 *policy
+	hashes                 bool     // the policy chooses by choice.hash
 	members                []member // in the order of the servers passed
 	sets                   []set    // in the order of preference
 	active                 int      // the last priority with a share
 	panic                  bool
 	waiting                bool    // whether a member is waiting
-	loadFactor             float64 // 0 unless the policy hashes
+	loadFactor             float64 // 0 unless the group hashes
 	ipv4Prefix, ipv6Prefix int
 	byID                   []int32 // members by id, for round robin
 	total                  int64   // of the weights, for round robin
@@ -59,11 +60,12 @@ func NewGroup(s *config.Balance, servers []Server) *Group { return (*Group)(nil)
 func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 	next := &Group{
 		policy:     policyOf(s.Policy),
+		hashes:     s.Policy.Hashes(),
 		members:    make([]member, len(servers)),
 		ipv4Prefix: cmp.Or(s.IPv4Prefix, 32),
 		ipv6Prefix: cmp.Or(s.IPv6Prefix, 128),
 	}
-	if next.policy.hashes {
+	if next.hashes {
 		next.loadFactor = float64(s.LoadFactor) / 100
 	}
 	for i := range servers {

@@ -17,7 +17,7 @@ var (
 
 // Request is a connection that needs a server.
 type Request struct {
-	Source netip.Addr // the client's address, for policies of which [Hashes] is true
+	Source netip.Addr // the client's address, for policies that hash
 	Tried  Set
 }
 
@@ -54,7 +54,7 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	if c.tried.n = r.Tried.n; c.tried.n > 0 {
 		c.tried = r.Tried
 	}
-	if g.policy.hashes {
+	if g.hashes {
 		c.hash = g.hashSource(r.Source)
 	}
 	i := int32(none)
@@ -211,7 +211,7 @@ func (p *Picker) below(n int64) int64 {
 
 // unit returns a number from [0, 1): random, or derived from the client's address if the policy hashes.
 func (c *choice) unit() float64 {
-	if c.g.policy.hashes {
+	if c.g.hashes {
 		return toUnit(mix(^c.hash))
 	}
 	return c.p.fraction()

@@ -1,6 +1,14 @@
 package balance
 
-import "math"
+import (
+	"math"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// source_hash is weighted rendezvous hashing of the client's prefix. It is exact, and a server that comes, goes or
+// changes its weight moves its own clients only. It looks at all servers.
+func init() { policies[config.SourceHash] = &policy{pick: (*choice).rendezvous} }
 
 // rendezvous takes the first usable server in the client's order. For each client, each server has a number u from
 // (0, 1]; the one with the least -ln(u)/weight is first, which happens in proportion to the weights. A server that

@@ -1,5 +1,10 @@
 package balance
 
+import "github.com/reactord/reactord/cmd/reactord/internal/config"
+
+// random draws a server by the weights.
+func init() { policies[config.Random] = &policy{pick: (*choice).random} }
+
 // drawTries is the number of servers, or of pairs for p2c, drawn until one is usable.
 const drawTries = 4
 

@@ -1,6 +1,14 @@
 package balance
 
-import "math"
+import (
+	"math"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// least_connections takes the server with the fewest connections for its weight. It looks at all of them. Ties are
+// broken at random so that shares follow the weights with few connections, too.
+func init() { policies[config.LeastConnections] = &policy{pick: (*choice).least} }
 
 // least takes the server with the fewest connections per weight. Ties are broken at random by weight.
 func (c *choice) least(s *set) int32 {

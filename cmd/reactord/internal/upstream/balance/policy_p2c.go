@@ -1,5 +1,11 @@
 package balance
 
+import "github.com/reactord/reactord/cmd/reactord/internal/config"
+
+// p2c draws two servers by their weights, and takes the one with fewer connections for its weight. Shares follow the
+// weights with few connections, too.
+func init() { policies[config.P2C] = &policy{pick: (*choice).twoRandom} }
+
 // twoRandom draws two servers by weight, and takes the one with fewer connections per weight.
 func (c *choice) twoRandom(s *set) int32 {
 	for range drawTries {

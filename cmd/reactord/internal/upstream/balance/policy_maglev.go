@@ -3,7 +3,16 @@ package balance
 import (
 	"math"
 	"slices"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
+
+// maglev looks into a table of 65 537 entries for each set. A server that goes down moves its own clients only. One
+// that leaves the plan moves few others too: with 100 servers about as many as its own. Weights are exact to 1/65537 of
+// their sum; a server with less than that may have no clients. A table has 128 KiB.
+func init() {
+	policies[config.Maglev] = &policy{prepare: (*Group).prepareTables, pick: (*choice).maglev}
+}
 
 // tableSize is prime, so that every step visits every entry.
 const tableSize = 65537

@@ -4,7 +4,16 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
+
+// round_robin is smooth and weighted: each loop starts at a random place, and keeps its place when the group changes.
+func init() {
+	policies[config.RoundRobin] = &policy{
+		prepare: (*Group).prepareTurns, adopt: (*Picker).adoptTurns, pick: (*choice).roundRobin,
+	}
+}
 
 // turns is the state of smooth weighted round robin as in nginx: each connection credits every server with its
 // weight, and the server with the most credit gets the connection and pays the sum of the weights.
