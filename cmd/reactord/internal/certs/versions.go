@@ -3,11 +3,14 @@ package certs
 import (
 	"crypto/tls"
 	"slices"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
 // versions maps names in the configuration to TLS versions.
-var versions = map[string]uint16{
-	"1.0": tls.VersionTLS10, "1.1": tls.VersionTLS11, "1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13,
+var versions = map[config.TLSVersion]uint16{
+	config.TLS10: tls.VersionTLS10, config.TLS11: tls.VersionTLS11, config.TLS12: tls.VersionTLS12,
+	config.TLS13: tls.VersionTLS13,
 }
 
 // curves maps names in the configuration to key exchanges.

@@ -95,10 +95,10 @@ func (v *validator) without(at *step, text string, all []isSet) {
 	}
 }
 
-func (v *validator) versions(at *step, least, greatest string) {
+func (v *validator) versions(at *step, least, greatest TLSVersion) {
 	i, j := slices.Index(TLSVersions, least), slices.Index(TLSVersions, greatest)
 	if i > j && j >= 0 {
-		v.value(at.of("min_version"), "%s is greater than max_version, %s", quote(least), greatest).Other =
+		v.value(at.of("min_version"), "%s is greater than max_version, %s", quote(string(least)), greatest).Other =
 			at.of("max_version").String()
 	}
 }
@@ -120,11 +120,11 @@ func (v *validator) ciphers(at *step, all []string) {
 }
 
 // curves finds unknown key exchanges, and lists of which the highest TLS version can use none.
-func (v *validator) curves(at *step, all []string, greatest string) {
+func (v *validator) curves(at *step, all []string, greatest TLSVersion) {
 	if len(all) == 0 {
 		return
 	}
-	known, usable := newWords(Curves), greatest == "1.3"
+	known, usable := newWords(Curves), greatest == TLS13
 	for i, name := range all {
 		if !known.has(name) {
 			v.value(at.nth(i), "%s is unknown: %s", quote(name), known.didYouMean(name))

@@ -9,9 +9,9 @@ type ServerTLS struct {
 	// client can verify. Empty (default): TLS is not terminated here.
 	Certificates []Certificate
 	// MinVersion is the lowest accepted version: "1.0", "1.1", "1.2" (default) or "1.3".
-	MinVersion string
+	MinVersion TLSVersion
 	// MaxVersion is the highest accepted version. Default: 1.3.
-	MaxVersion string
+	MaxVersion TLSVersion
 	// Ciphers lists the cipher suites of TLS 1.2 and below by their IANA names; those of TLS 1.3 are fixed. Empty
 	// (default): the secure ones of Go.
 	Ciphers []string
@@ -88,9 +88,9 @@ type ClientTLS struct {
 	// encrypted.
 	KeyPasswordFile string
 	// MinVersion is the lowest version. Default: 1.2.
-	MinVersion string
+	MinVersion TLSVersion
 	// MaxVersion is the highest version. Default: 1.3.
-	MaxVersion string
+	MaxVersion TLSVersion
 	// Ciphers lists the cipher suites of TLS 1.2 and below. Empty (default): the secure ones of Go.
 	Ciphers []string
 	// Curves lists the offered key exchanges, as [ServerTLS.Curves]. Empty (default): those of Go.
@@ -104,10 +104,10 @@ type ClientTLS struct {
 
 func newServerTLS() ServerTLS {
 	return ServerTLS{
-		MinVersion: "1.2", MaxVersion: "1.3", ClientAuth: NoClientAuth, Tickets: true, HandshakeTimeout: 10 * time.Second,
+		MinVersion: TLS12, MaxVersion: TLS13, ClientAuth: NoClientAuth, Tickets: true, HandshakeTimeout: 10 * time.Second,
 	}
 }
 
 func newClientTLS() ClientTLS {
-	return ClientTLS{StartTLS: NoStartTLS, MinVersion: "1.2", MaxVersion: "1.3", HandshakeTimeout: 10 * time.Second}
+	return ClientTLS{StartTLS: NoStartTLS, MinVersion: TLS12, MaxVersion: TLS13, HandshakeTimeout: 10 * time.Second}
 }

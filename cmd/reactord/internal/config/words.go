@@ -44,6 +44,17 @@ const (
 	AnyTransport  Transport = "any"
 )
 
+// TLSVersion is a version of TLS. Versions compare as their texts.
+type TLSVersion string
+
+// The values of [TLSVersion].
+const (
+	TLS10 TLSVersion = "1.0"
+	TLS11 TLSVersion = "1.1"
+	TLS12 TLSVersion = "1.2"
+	TLS13 TLSVersion = "1.3"
+)
+
 // ClientAuth says whether clients need a certificate.
 type ClientAuth string
 
@@ -133,7 +144,7 @@ var (
 	AddressTypes      = []AddressType{AnyAddress, IPv4Address, IPv6Address}
 	DNSTypes          = []DNSType{DNSIP, DNSA, DNSAAAA, DNSAOrAAAA, DNSAAAAOrA, DNSSRV}
 	StartTLSProtocols = []StartTLS{NoStartTLS, PostgreSQL, SMTP, IMAP, POP3}
-	TLSVersions       = []string{"1.0", "1.1", "1.2", "1.3"}
+	TLSVersions       = []TLSVersion{TLS10, TLS11, TLS12, TLS13}
 	ClientAuths       = []ClientAuth{NoClientAuth, RequestClientAuth, RequireClientAuth}
 	ProxyVersions     = []ProxyVersion{NoProxy, ProxyV1, ProxyV2}
 	ProxyTLVs         = []ProxyTLV{TLVALPN, TLVAuthority, TLVSSL, TLVUniqueID, TLVCRC32C, TLVReceived}

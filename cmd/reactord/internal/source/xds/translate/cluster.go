@@ -205,7 +205,7 @@ func (c *Cluster) build(s *Set, u demand) (*backend, error) {
 	out := &backend{config: c.settings}
 	b := &out.config
 	if c.hashes() && !u.hash {
-		b.Balance.Policy, b.Balance.LoadFactor = "random", 0
+		b.Balance.Policy, b.Balance.LoadFactor = config.Random, 0
 	}
 	if all == nil {
 		return nil, fmt.Errorf("endpoints %q do not exist", c.endpoints)

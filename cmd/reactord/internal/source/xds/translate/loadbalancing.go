@@ -13,7 +13,7 @@ import (
 )
 
 // hashing is the policy of clusters that choose by a hash.
-const hashing = "maglev"
+const hashing = config.Maglev
 
 // balancing reads the load balancing policy, and reports whether locality weights apply.
 func balancing(r reading, m *clusterpb.Cluster, b *config.Balance) (weighted bool) {
@@ -79,14 +79,14 @@ func onePolicy(r reading, m proto.Message, b *config.Balance) (weighted bool) {
 	var locality *clusterpb.LocalityLbConfig
 	switch p := m.(type) {
 	case *clusterpb.RoundRobin:
-		b.Policy, locality = "round_robin", p.LocalityLbConfig
+		b.Policy, locality = config.RoundRobin, p.LocalityLbConfig
 		slowStart(r.at("slow_start_config"), p.SlowStartConfig, b)
 	case *clusterpb.LeastRequest:
 		locality = p.LocalityLbConfig
 		leastRequest(r, p.ChoiceCount, p.ActiveRequestBias, b)
 		slowStart(r.at("slow_start_config"), p.SlowStartConfig, b)
 	case *clusterpb.Random:
-		b.Policy, locality = "random", p.LocalityLbConfig
+		b.Policy, locality = config.Random, p.LocalityLbConfig
 	case *clusterpb.Maglev:
 		hashed(r.at("consistent_hashing_lb_config.hash_balance_factor"), p.ConsistentHashingLbConfig.GetHashBalanceFactor(),
 			b)

@@ -9,7 +9,7 @@ import (
 
 // common is what TLS contexts of clients and servers have in common.
 type common struct {
-	minVersion, maxVersion string
+	minVersion, maxVersion config.TLSVersion
 	ciphers, curves, alpn  []string
 	pairs                  []pair
 	pairSecrets            []string

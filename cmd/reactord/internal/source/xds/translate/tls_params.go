@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -8,25 +9,24 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/tlspb"
 )
 
-var versions = map[tlspb.TlsParameters_TlsProtocol]string{
-	tlspb.TlsParameters_TLS_AUTO: "", tlspb.TlsParameters_TLSv1_0: "1.0", tlspb.TlsParameters_TLSv1_1: "1.1",
-	tlspb.TlsParameters_TLSv1_2: "1.2", tlspb.TlsParameters_TLSv1_3: "1.3",
+var versions = map[tlspb.TlsParameters_TlsProtocol]config.TLSVersion{
+	tlspb.TlsParameters_TLS_AUTO: "", tlspb.TlsParameters_TLSv1_0: config.TLS10,
+	tlspb.TlsParameters_TLSv1_1: config.TLS11, tlspb.TlsParameters_TLSv1_2: config.TLS12,
+	tlspb.TlsParameters_TLSv1_3: config.TLS13,
 }
 
 // params reads versions and ciphers. Envoy's automatic choice becomes 1.2 to 1.3 in both directions.
 func (c *common) params(r reading, m *tlspb.TlsParameters) {
-	version := func(key string, v tlspb.TlsParameters_TlsProtocol, usually string) string {
-		text, known := versions[v]
+	version := func(key string, v tlspb.TlsParameters_TlsProtocol, usually config.TLSVersion) config.TLSVersion {
+		version, known := versions[v]
 		if !known {
 			r.at("%s", key).refuse("%s is unknown", v)
 		}
-		if text == "" {
-			return usually
-		}
-		return text
+		return cmp.Or(version, usually)
 	}
-	c.maxVersion = version("tls_maximum_protocol_version", m.GetTlsMaximumProtocolVersion(), "1.3")
-	c.minVersion = version("tls_minimum_protocol_version", m.GetTlsMinimumProtocolVersion(), min("1.2", c.maxVersion))
+	c.maxVersion = version("tls_maximum_protocol_version", m.GetTlsMaximumProtocolVersion(), config.TLS13)
+	c.minVersion = version("tls_minimum_protocol_version", m.GetTlsMinimumProtocolVersion(),
+		min(config.TLS12, c.maxVersion))
 	r.at("tls_minimum_protocol_version").only(c.minVersion <= c.maxVersion, "greater than the maximum")
 	for i, group := range m.GetCipherSuites() {
 		for name := range strings.SplitSeq(strings.Trim(group, "[]"), "|") {
@@ -40,7 +40,8 @@ func (c *common) params(r reading, m *tlspb.TlsParameters) {
 		c.curves = append(c.curves, name)
 	}
 	classical := slices.ContainsFunc(c.curves, func(name string) bool { return !strings.Contains(name, "MLKEM") })
-	r.at("ecdh_curves").only(len(c.curves) == 0 || classical || c.maxVersion == "1.3", "TLS 1.2 supports none of these")
+	r.at("ecdh_curves").only(len(c.curves) == 0 || classical || c.maxVersion == config.TLS13,
+		"TLS 1.2 supports none of these")
 	r.at("signature_algorithms").only(len(m.GetSignatureAlgorithms()) == 0, "not supported")
 	r.at("compliance_policies").only(len(m.GetCompliancePolicies()) == 0, "not supported")
 }
