@@ -32,7 +32,7 @@ func (c healthCommand) Validate() error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("--address: %w", err)
-	case a.Network() != "tcp" || a.Port == 0 || a.Last != 0:
+	case a.Network() != config.TCPNetwork || a.Port == 0 || a.Last != 0:
 		return fmt.Errorf("--address: %s cannot be asked: write HOST:PORT", a)
 	}
 	return nil

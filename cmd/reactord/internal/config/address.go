@@ -204,16 +204,16 @@ func isNameRune(r rune) bool {
 // IsZero reports whether a is the zero Address.
 func (a Address) IsZero() bool { return a == Address{} }
 
-// Network returns "tcp", "udp" or "unix". A stream socket of the service manager reports "tcp", since only the socket
+// Network returns what a is an address of. A stream socket of the service manager reports TCP, since only the socket
 // itself knows its family.
-func (a Address) Network() string {
+func (a Address) Network() Network {
 	switch {
 	case a.UDP:
-		return "udp"
+		return UDPNetwork
 	case a.Path != "":
-		return "unix"
+		return UnixNetwork
 	}
-	return "tcp"
+	return TCPNetwork
 }
 
 // HostPort returns the host and the port or range in the form of package net. It is meaningful only with a Host.

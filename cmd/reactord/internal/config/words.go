@@ -2,6 +2,16 @@ package config
 
 // Settings with a fixed set of values have a type with a constant for each value, whose text is that of the file.
 
+// Network is what an address is of, in the words of package net.
+type Network string
+
+// The values of [Network].
+const (
+	TCPNetwork  Network = "tcp"
+	UDPNetwork  Network = "udp"
+	UnixNetwork Network = "unix"
+)
+
 // OnLimit says what happens to connections beyond the limit of a listener.
 type OnLimit string
 

@@ -55,7 +55,7 @@ func Config(f *bootstrap.Flags, b *bootstrap.Bootstrap) *config.Config {
 // serverURL returns the URL of a server for the configuration.
 func serverURL(s *stream.Server) string {
 	switch {
-	case s.Network == "unix":
+	case s.IsUnix():
 		if path, err := filepath.Abs(s.Address); err == nil && !strings.HasPrefix(s.Address, "@") {
 			return "unix://" + path
 		}

@@ -8,7 +8,7 @@ func (m *merger) datagramServers() {
 	found := map[string]bool{}
 	for i := range m.plan.Listeners {
 		l := &m.plan.Listeners[i]
-		if l.Network != "udp" {
+		if !l.IsUDP() {
 			continue
 		}
 		backends := []string{l.Backend}

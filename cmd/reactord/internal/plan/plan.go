@@ -26,7 +26,7 @@ type Plan struct {
 // range, a colon and the port.
 type Listener struct {
 	config.Listener
-	Network string         // "tcp", "udp" or "unix"; see [config.Address.Network]
+	Network config.Network // see [config.Address.Network]
 	Bind    netip.AddrPort // port 0: any free one; then the name is part of the key
 	Path    string         // of a unix socket; "@" and its name if it is abstract
 	FD      string         // "" or the name of a socket of the service manager (fd://NAME)
@@ -61,7 +61,7 @@ type Server struct {
 // ListenerKey identifies a listener across plans. It includes what the kernel cannot change on an open socket: a
 // listener whose interface changes is another one, with new sockets.
 type ListenerKey struct {
-	Network   string
+	Network   config.Network
 	Bind      netip.AddrPort
 	Path      string
 	FD        string
@@ -81,6 +81,12 @@ func (l *Listener) Key() ListenerKey {
 	return k
 }
 
+// IsUDP reports whether l receives datagrams.
+func (l *Listener) IsUDP() bool { return l.Network == config.UDPNetwork }
+
+// IsUDP reports whether the listener receives datagrams.
+func (k ListenerKey) IsUDP() bool { return k.Network == config.UDPNetwork }
+
 // Place returns where l listens, for people: "IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME". An interface
 // follows, as in "0.0.0.0:80 on eth0".
 func (l *Listener) Place() string { return l.Key().Place() }
@@ -88,7 +94,7 @@ func (l *Listener) Place() string { return l.Key().Place() }
 // Place returns where the listener listens: see [Listener.Place].
 func (k ListenerKey) Place() string {
 	switch {
-	case k.FD != "" && k.Network == "udp":
+	case k.FD != "" && k.IsUDP():
 		return "fd+udp://" + k.FD
 	case k.FD != "":
 		return "fd://" + k.FD
@@ -96,7 +102,7 @@ func (k ListenerKey) Place() string {
 		return "unix://" + k.Path
 	}
 	place := k.Bind.String()
-	if k.Network == "udp" {
+	if k.IsUDP() {
 		place = "udp://" + place
 	}
 	if k.Interface != "" {

@@ -86,7 +86,7 @@ func (m *merger) hopBack(hops map[string][]hop, listener int) *hop {
 			for i := range next {
 				h := &next[i]
 				switch to := &m.plan.Listeners[h.listener]; {
-				case (to.Network == "udp") != (from.Network == "udp"): // it is another listener's port
+				case to.IsUDP() != from.IsUDP(): // it is another listener's port
 				case h.listener == listener:
 					return h
 				case !seen[h.listener]:

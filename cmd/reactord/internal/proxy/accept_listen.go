@@ -109,7 +109,7 @@ func suits(fd int, key plan.ListenerKey) error {
 	if err != nil {
 		return os.NewSyscallError("getsockopt", err)
 	}
-	if key.Network == "udp" {
+	if key.IsUDP() {
 		family, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 		if kind != unix.SOCK_DGRAM || family == unix.AF_UNIX {
 			return errors.New("the socket that was passed is not one of UDP (ListenDatagram=HOST:PORT)")

@@ -517,8 +517,9 @@ func TestInheritedSocketsOfTheWrongKind(t *testing.T) {
 	}
 	p := f.run(t)
 	for _, test := range []struct {
-		network, fd, want string
-		deny              []config.Prefix
+		network  config.Network
+		fd, want string
+		deny     []config.Prefix
 	}{
 		{"tcp", "udp", "is for datagrams: write fd+udp://udp", nil},
 		{"udp", "unix", "is not one of UDP", nil},

@@ -52,7 +52,7 @@ func setOptions(fd int, key plan.ListenerKey, o, has config.Socket) error {
 	if err != nil {
 		return os.NewSyscallError("getsockopt", err)
 	}
-	tcp, ip := key.Network != "udp" && family != unix.AF_UNIX, family != unix.AF_UNIX
+	tcp, ip := !key.IsUDP() && family != unix.AF_UNIX, family != unix.AF_UNIX
 	for _, option := range []struct {
 		name          string
 		level, option int
@@ -71,7 +71,7 @@ func setOptions(fd int, key plan.ListenerKey, o, has config.Socket) error {
 			return os.NewSyscallError("setsockopt "+option.name, err)
 		}
 	}
-	if o.Backlog != has.Backlog && key.Network != "udp" {
+	if o.Backlog != has.Backlog && !key.IsUDP() {
 		return os.NewSyscallError("listen", unix.Listen(fd, backlog(&o)))
 	}
 	return nil

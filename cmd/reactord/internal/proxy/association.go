@@ -149,7 +149,7 @@ func (a *association) line() *accesslog.Record {
 func (l *listener) line(id uint64, age time.Duration) *accesslog.Record {
 	w, now := l.worker, time.Now()
 	w.logLine = accesslog.Record{
-		ID: id, Network: cmp.Or(l.shared.key.Network, "tcp"), Listener: l.name(),
+		ID: id, Network: cmp.Or(l.shared.key.Network, config.TCPNetwork), Listener: l.name(),
 		Accepted: now.Add(-age), Ended: now, Total: age,
 		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
@@ -77,7 +78,7 @@ func (p *Proxy) Stats() stats.All {
 func (s *sharedListener) read() stats.Listener {
 	settings := s.settings.Load()
 	out := s.stats.read(settings.Name)
-	out.Address, out.Network = s.place(), cmp.Or(s.key.Network, "tcp")
+	out.Address, out.Network = s.place(), string(cmp.Or(s.key.Network, config.TCPNetwork))
 	out.Backend, out.Routes = settings.Backend, len(settings.Routes)
 	ends := settings.terminations
 	if len(ends) == 0 {

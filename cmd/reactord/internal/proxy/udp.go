@@ -18,7 +18,7 @@ import (
 // wait in the kernel's queue, because those of other sessions are behind them.
 
 // isUDP reports whether the listener receives datagrams.
-func (s *sharedListener) isUDP() bool { return s.key.Network == "udp" }
+func (s *sharedListener) isUDP() bool { return s.key.IsUDP() }
 
 // newUDP makes the part of a listener that receives datagrams. It knows its address when it is started.
 func newUDP(l *listener) *udp.Listener {
@@ -30,7 +30,7 @@ func newUDP(l *listener) *udp.Listener {
 
 // udpSettings returns how sessions of a listener end: the settings of before, if nothing has changed.
 func udpSettings(l *plan.Listener, before *settings) *udp.Settings {
-	if l.Network != "udp" {
+	if !l.IsUDP() {
 		return nil
 	}
 	s := udp.Settings{Idle: l.UDP.IdleTimeout, Requests: l.UDP.Requests, Responses: l.UDP.Responses}

@@ -31,6 +31,9 @@ type Listener struct {
 	FirstByte        Histogram `json:"-"` // from accepting, or the first datagram, to the first byte of the server
 }
 
+// IsUDP reports whether it receives datagrams.
+func (l *Listener) IsUDP() bool { return l.Network == "udp" }
+
 // Certificate is a certificate of a listener.
 type Certificate struct {
 	Name    string    `json:"name" doc:"First name of the certificate."`

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"golang.org/x/sys/unix"
 )
@@ -40,7 +41,7 @@ func ListenerName(k plan.ListenerKey) string {
 	case k.Path != "":
 		return unixPrefix + k.Path
 	}
-	name, options := k.Network+"://"+k.Bind.String(), url.Values{}
+	name, options := string(k.Network)+"://"+k.Bind.String(), url.Values{}
 	if k.Name != "" {
 		name += "/" + k.Name
 	}
@@ -63,9 +64,9 @@ func ListenerKey(name string) (plan.ListenerKey, bool) {
 		return plan.ListenerKey{FD: socket}, socket != ""
 	}
 	if path, ok := strings.CutPrefix(name, unixPrefix); ok {
-		return plan.ListenerKey{Network: "unix", Path: path}, path != ""
+		return plan.ListenerKey{Network: config.UnixNetwork, Path: path}, path != ""
 	}
-	for network, prefix := range map[string]string{"tcp": tcpPrefix, "udp": udpPrefix} {
+	for network, prefix := range map[config.Network]string{config.TCPNetwork: tcpPrefix, config.UDPNetwork: udpPrefix} {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
 			rest, query, _ := strings.Cut(rest, "?")
 			address, listener, _ := strings.Cut(rest, "/")

@@ -216,7 +216,7 @@ func sendListener(of series.Owner, l *stats.Listener) {
 	sendDurations(of, duration, &l.Duration)
 	sendDurations(of, firstByte, &l.FirstByte)
 	of.Value(listenerInfo, 1, "network", l.Network)
-	if l.Network == "udp" {
+	if l.IsUDP() {
 		udpTable.Send(of, l)
 	}
 	sendHandshakes(of, handshakes, l.Handshakes)

@@ -30,7 +30,7 @@ var fields = []field{
 	{name: "id", number: func(r *Record) int64 { return int64(r.ID) }},
 	{name: "interim", flag: func(r *Record) bool { return r.Interim }},
 	{name: "listener", text: func(r *Record) string { return r.Listener }},
-	{name: "network", text: func(r *Record) string { return r.Network }},
+	{name: "network", text: func(r *Record) string { return string(r.Network) }},
 	{name: "route", text: func(r *Record) string { return r.Route }},
 	{name: "backend", text: func(r *Record) string { return r.Backend }},
 	{name: "server", text: func(r *Record) string { return r.Server }},

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/tlscause"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
@@ -13,7 +14,7 @@ type Record struct {
 	ID      uint64 // unique in the process
 	Interim bool   // the connection is still open: the counters are those so far
 
-	Network  string // "tcp", "udp" or "unix"
+	Network  config.Network
 	Listener string
 	Route    string // "" if none matched
 	Backend  string // "" if none was chosen

@@ -27,9 +27,12 @@ type Server struct {
 	Metadata []Metadata
 }
 
+// IsUnix reports whether the server listens on a unix socket.
+func (s *Server) IsUnix() bool { return s.Network == "unix" }
+
 // String describes the server for people.
 func (s *Server) String() string {
-	if s.Network == "unix" {
+	if s.IsUnix() {
 		return "unix://" + s.Address
 	}
 	return s.Address
@@ -108,7 +111,7 @@ func (s *Server) authority() string {
 	switch {
 	case s.Authority != "":
 		return s.Authority
-	case s.Network == "unix":
+	case s.IsUnix():
 		return "localhost"
 	}
 	return s.Address
