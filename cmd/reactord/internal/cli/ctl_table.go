@@ -101,12 +101,12 @@ func paintState(title, cell string) string {
 	if title != "STATE" {
 		return cell
 	}
-	switch cell {
-	case "up":
+	switch stats.ServerState(cell) {
+	case stats.ServerUp:
 		return "\x1b[32m" + cell + "\x1b[0m"
-	case "down", "ejected":
+	case stats.ServerDown, stats.ServerEjected:
 		return "\x1b[31m" + cell + "\x1b[0m"
-	case "drain", "maintenance":
+	case stats.ServerDrain, stats.ServerMaintenance:
 		return "\x1b[33m" + cell + "\x1b[0m"
 	}
 	return cell

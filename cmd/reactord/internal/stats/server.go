@@ -6,22 +6,35 @@ import (
 	"time"
 )
 
+// ServerState is what a server may be used for.
+type ServerState string
+
+// The values of [ServerState].
+const (
+	ServerUp          ServerState = "up"
+	ServerEjected     ServerState = "ejected"
+	ServerWaiting     ServerState = "waiting"
+	ServerDown        ServerState = "down"
+	ServerDrain       ServerState = "drain"
+	ServerMaintenance ServerState = "maintenance"
+)
+
 // Server is a server of a backend.
 type Server struct {
-	Backend        string    `json:"backend"`
-	Name           string    `json:"name"`
-	Address        string    `json:"address"`
-	State          string    `json:"state" enum:"up,ejected,waiting,down,drain,maintenance" doc:"State of the server; only up gets new connections."`
-	Reason         string    `json:"reason,omitempty" doc:"Why it is not up."`
-	Since          time.Time `json:"since" doc:"Start of the state."`
-	AdminState     string    `json:"admin_state" enum:"up,drain,maintenance" doc:"State set by its source or an override, regardless of health."`
-	Weight         int       `json:"weight" min:"0" max:"1000" doc:"Share of connections relative to the other servers."`
-	WeightPercent  float64   `json:"weight_percent" doc:"Effective percentage of the weight: below 100 during a slow start, or as set by its agent."`
-	Priority       int       `json:"priority"`
-	Backup         bool      `json:"backup"`
-	Locality       string    `json:"locality,omitempty"`
-	Connections    int       `json:"connections" doc:"Open connections to it."`
-	MaxConnections int       `json:"max_connections" doc:"Limit on connections; 0: no limit."`
+	Backend        string      `json:"backend"`
+	Name           string      `json:"name"`
+	Address        string      `json:"address"`
+	State          ServerState `json:"state" enum:"up,ejected,waiting,down,drain,maintenance" doc:"State of the server; only up gets new connections."`
+	Reason         string      `json:"reason,omitempty" doc:"Why it is not up."`
+	Since          time.Time   `json:"since" doc:"Start of the state."`
+	AdminState     string      `json:"admin_state" enum:"up,drain,maintenance" doc:"State set by its source or an override, regardless of health."`
+	Weight         int         `json:"weight" min:"0" max:"1000" doc:"Share of connections relative to the other servers."`
+	WeightPercent  float64     `json:"weight_percent" doc:"Effective percentage of the weight: below 100 during a slow start, or as set by its agent."`
+	Priority       int         `json:"priority"`
+	Backup         bool        `json:"backup"`
+	Locality       string      `json:"locality,omitempty"`
+	Connections    int         `json:"connections" doc:"Open connections to it."`
+	MaxConnections int         `json:"max_connections" doc:"Limit on connections; 0: no limit."`
 	ServerCounts[uint64]
 	Failures         uint64       `json:"failures" doc:"Failed connects so far."`
 	FailuresByReason Tally[Count] `json:"failures_by_reason,omitzero" doc:"The same, by reason."`
@@ -30,9 +43,9 @@ type Server struct {
 	Overridden       bool         `json:"overridden" doc:"Whether an override of this API is in force."`
 	Origin           string       `json:"origin" doc:"Where the server comes from."`
 
-	States          []string     `json:"-"` // that servers can be in
-	EffectiveWeight float64      `json:"-"` // WeightPercent of Weight
-	Checks          Tally[Count] `json:"-"` // by result
+	States          []ServerState `json:"-"` // that servers can be in
+	EffectiveWeight float64       `json:"-"` // WeightPercent of Weight
+	Checks          Tally[Count]  `json:"-"` // by result
 }
 
 // ServerCounts counts events of a server: N is [atomic.Uint64] where upstream counts them, and uint64 in a reading.

@@ -11,6 +11,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -72,7 +73,7 @@ func TestChecks(t *testing.T) {
 		b := r.commit(checkedBackend(backing))["a"]
 		s := b.Group().Servers[0]
 		eventually(t, "it was checked", func() bool { return s.Stats().Check != nil })
-		if st := s.Stats(); st.State != Up.String() || !st.Check.OK {
+		if st := s.Stats(); st.State != stats.ServerUp || !st.Check.OK {
 			t.Errorf("%+v", st)
 		}
 		backing.down()
@@ -157,7 +158,7 @@ func TestAgent(t *testing.T) {
 				if in {
 					weight = g.made.servers[0].Weight
 				}
-				return st.State == test.state.String() && st.WeightPercent == test.percent && weight == test.weight
+				return st.State == stateNames[test.state] && st.WeightPercent == test.percent && weight == test.weight
 			})
 		}
 	})

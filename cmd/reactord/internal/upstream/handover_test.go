@@ -9,6 +9,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream/health"
 	"github.com/reactord/reactord/reactor"
 )
@@ -71,7 +72,7 @@ func TestHandover(t *testing.T) {
 		next := runWith(t, text)
 		c, now := prepare(next)
 		for i, want := range []State{Up, Down, Ejected, Drain, Waiting} {
-			if st := now[i].Stats(); st.State != want.String() || st.Reason != reasons[i] {
+			if st := now[i].Stats(); st.State != stateNames[want] || st.Reason != reasons[i] {
 				t.Errorf("before the plan is in force, server %d is %v: %s; want %v", i, st.State, st.Reason, want)
 			}
 		}
@@ -106,7 +107,7 @@ func TestHandoverWithOtherSettings(t *testing.T) {
 		"ejected_until": "` + time.Now().Add(time.Hour).Format(time.RFC3339) + `", "ejections": 3}]}`
 	r := runWith(t, text)
 	s := r.commit(backend("a", 2, func(c *config.Backend) { c.Ejection.Failures = 0 }))["a"].member.servers[0]
-	if st := s.Stats(); st.State != Up.String() || st.WeightPercent != 100 {
+	if st := s.Stats(); st.State != stats.ServerUp || st.WeightPercent != 100 {
 		t.Errorf("without checks, agents and ejection it is %+v", st)
 	}
 	soon := time.Now().Add(300 * time.Millisecond).Format(time.RFC3339Nano)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -142,9 +143,9 @@ func TestStats(t *testing.T) {
 		all[1].Servers != 2 || all[1].Up != 1 || all[1].Policy != string(p.Settings.Balance.Policy) {
 		t.Fatalf("%+v", all)
 	}
-	if g := got[0]; g.Name != "0" || g.State != Up.String() || g.Reason != "" || g.Weight != 3 || g.WeightPercent != 100 ||
-		g.Connections != 1 || g.MaxConnections != 9 || g.Origin != "test" || time.Since(g.Since) > time.Minute ||
-		g.Address != p.Servers[0].Address.String() || g.AdminState != "up" {
+	if g := got[0]; g.Name != "0" || g.State != stats.ServerUp || g.Reason != "" || g.Weight != 3 ||
+		g.WeightPercent != 100 || g.Connections != 1 || g.MaxConnections != 9 || g.Origin != "test" ||
+		time.Since(g.Since) > time.Minute || g.Address != p.Servers[0].Address.String() || g.AdminState != "up" {
 		t.Errorf("%+v", g)
 	}
 	if g := got[1]; g.State != "drain" || g.AdminState != "drain" || g.Reason == "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/internal/testing/program"
@@ -170,7 +171,7 @@ func (s *storm) settled() {
 			s.k.Errorf("%d of %d servers are in the group: %+v", len(g.Servers), len(m.servers), g.made)
 		}
 		for _, server := range m.servers {
-			if st := server.Stats(); st.State != Up.String() || st.WeightPercent != 100 {
+			if st := server.Stats(); st.State != stats.ServerUp || st.WeightPercent != 100 {
 				s.k.Errorf("server %v is %v with %v %% of its weight: %s", st.Address, st.State, st.WeightPercent, st.Reason)
 			}
 		}

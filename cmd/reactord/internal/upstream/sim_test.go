@@ -347,7 +347,7 @@ func (s *simulation) check() {
 	for server, m := range s.servers {
 		s.saw[m.state()]++
 		st := server.Stats()
-		if st.State != m.state().String() || st.Failures != m.failures {
+		if st.State != stateNames[m.state()] || st.Failures != m.failures {
 			s.k.Errorf("server %v: %v, %d failures; want %v, %d", server.Address, st.State, st.Failures, m.state(), m.failures)
 		}
 		s.checkWeight(server, m, now)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // State is what a server may be used for. Four signals report a state each; the most severe one wins.
@@ -29,7 +30,9 @@ const (
 	stateCount
 )
 
-var stateNames = [stateCount]string{"up", "ejected", "waiting", "down", "drain", "maintenance"}
+var stateNames = [stateCount]stats.ServerState{
+	stats.ServerUp, stats.ServerEjected, stats.ServerWaiting, stats.ServerDown, stats.ServerDrain, stats.ServerMaintenance,
+}
 
 // logged is the log message for entering a state.
 var logged = [stateCount]string{
@@ -38,7 +41,7 @@ var logged = [stateCount]string{
 }
 
 // String returns the name of the state, for people and metrics.
-func (s State) String() string { return stateNames[s] }
+func (s State) String() string { return string(stateNames[s]) }
 
 // eligible reports whether the server is eligible for traffic, health aside.
 func (s State) eligible() bool { return s < Drain }

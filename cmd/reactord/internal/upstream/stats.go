@@ -46,7 +46,7 @@ func (b *Backend) Stats(servers []*Server) stats.Backend {
 	}
 	out.Up = int(states[Up])
 	for state, n := range states {
-		out.States = append(out.States, stats.Count{Reason: stateNames[state], Count: n})
+		out.States = append(out.States, stats.Count{Reason: string(stateNames[state]), Count: n})
 	}
 	return out
 }
@@ -58,7 +58,7 @@ func (s *Server) Stats() stats.Server {
 		Backend:          s.Backend.Name,
 		Name:             p.Name,
 		Address:          s.Address.String(),
-		State:            st.state().String(),
+		State:            stateNames[st.state()],
 		Reason:           st.reason(),
 		Since:            st.since.UTC(),
 		AdminState:       p.State.String(),

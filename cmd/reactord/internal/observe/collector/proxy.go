@@ -101,7 +101,7 @@ var backendTable = series.Table[stats.Backend]{
 
 var serverTable = series.Table[stats.Server]{
 	series.Gauge("server_up", "Whether the server receives new connections (1).", ofServer,
-		func(s *stats.Server) float64 { return flag(s.State == "up") }),
+		func(s *stats.Server) float64 { return flag(s.State == stats.ServerUp) }),
 	series.Gauge("server_weight", "Effective weight of the server.", ofServer,
 		func(s *stats.Server) float64 { return s.EffectiveWeight }),
 	series.Counter("server_connections_total", "Total number of successful connects to the server.", ofServer,
@@ -241,7 +241,7 @@ func sendServer(of series.Owner, s *stats.Server) {
 	sendCounts(of, connectFailures, "reason", s.FailuresByReason)
 	sendCounts(of, checks, "result", s.Checks)
 	for _, state := range s.States {
-		of.Value(serverState, flag(state == s.State), "state", state)
+		of.Value(serverState, flag(state == s.State), "state", string(state))
 	}
 }
 

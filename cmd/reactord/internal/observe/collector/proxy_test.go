@@ -51,10 +51,10 @@ func seen() stats.All {
 		Servers: []stats.Server{
 			{Backend: "app", Name: "a:1", Connections: 2, MaxConnections: 20,
 				ServerCounts: stats.ServerCounts[uint64]{Total: 8, Retries: 3, Transitions: 5, Ejections: 1},
-				States:       []string{"up", "down"}, State: "up", EffectiveWeight: 2.5, Downtime: 1.5,
+				States:       []stats.ServerState{"up", "down"}, State: "up", EffectiveWeight: 2.5, Downtime: 1.5,
 				Checks:           counts{{Reason: "success", Count: 6}, {Reason: "failure", Count: 7}},
 				FailuresByReason: counts{{Reason: "refused", Count: 4}, {Reason: "timeout", Count: 0}}},
-			{Backend: "app", Name: `b"\`, States: []string{"up", "down"}, State: "down",
+			{Backend: "app", Name: `b"\`, States: []stats.ServerState{"up", "down"}, State: "down",
 				FailuresByReason: counts{{Reason: "refused", Count: 0}, {Reason: "timeout", Count: 0}}},
 		},
 	}

@@ -177,7 +177,7 @@ func (d *Daemon) SetServer(_ context.Context, backend, server string, c admin.Se
 	return d.update(backend, server, func(s *stats.Server) {
 		s.Overridden = true
 		if c.State != nil {
-			s.State, s.AdminState = *c.State, *c.State
+			s.State, s.AdminState = stats.ServerState(*c.State), *c.State
 		}
 		if c.Weight != nil {
 			s.Weight = *c.Weight
