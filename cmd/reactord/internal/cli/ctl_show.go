@@ -299,8 +299,8 @@ func (ctlDiscovery) Run(c *ctl) error {
 		t := newTable("BACKEND", "SOURCE", ">SERVERS", ">LOOKUPS", ">FAILURES", ">LAST SUCCESS", "LAST ERROR")
 		for _, s := range all.Sources {
 			success := ""
-			if s.LastSuccess != nil {
-				success = ago(*s.LastSuccess) + " ago"
+			if !s.LastSuccess.IsZero() {
+				success = ago(s.LastSuccess) + " ago"
 			}
 			t.add(s.Backend, s.Name, s.Servers, s.Lookups, s.Failures, success, s.LastError)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
-	"github.com/reactord/reactord/cmd/reactord/internal/source/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
@@ -157,31 +155,10 @@ func (d *adminDaemon) Servers() []stats.Server {
 }
 
 // Discovery returns the sources of the plan in force.
-func (d *adminDaemon) Discovery() (all []admin.Source) {
-	type source struct{ backend, title string }
-	counters := map[source]discovery.Stats{}
-	for _, c := range d.sources.stats(nil) {
-		counters[source{c.Backend, c.Source}] = c.Stats
-	}
+func (d *adminDaemon) Discovery() (all []stats.Source) {
+	counted := d.sources.stats()
 	for _, s := range d.planner.Status().Discovered {
-		counted := counters[source{s.Source.Backend, s.Source.Title()}]
-		out := admin.Source{Name: s.Source.Title(), Backend: s.Source.Backend, Servers: s.Servers}
-		for result, n := range counted.Lookups {
-			out.Lookups += n
-			if result != discovery.ResultOK {
-				out.Failures += n
-			}
-		}
-		if s.Err != nil {
-			out.LastError = strings.ReplaceAll(s.Err.Error(), "\n", "; ")
-		}
-		if t := counted.LastSuccess.UTC(); !counted.LastSuccess.IsZero() {
-			out.LastSuccess = &t
-		}
-		if t := s.LastError.UTC(); !s.LastError.IsZero() {
-			out.LastFailure = &t
-		}
-		all = append(all, out)
+		all = append(all, readSource(s.Source, counted[s.Source], s))
 	}
 	return all
 }

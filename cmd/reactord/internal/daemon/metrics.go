@@ -40,12 +40,15 @@ func (d *daemon) reading() stats.Daemon {
 }
 
 // discoveryStats returns a reading of the sources of servers that run.
-func (d *daemon) discoveryStats() []collector.Discovery {
+func (d *daemon) discoveryStats() (all []stats.Source) {
 	planned := map[plan.Source]planner.SourceStatus{}
 	for _, s := range d.planner.Status().Discovered {
 		planned[s.Source] = s
 	}
-	return d.sources.stats(planned)
+	for key, counted := range d.sources.stats() {
+		all = append(all, readSource(key, counted, planned[key]))
+	}
+	return all
 }
 
 // metricsHandler returns the page of the metrics.

@@ -2,13 +2,14 @@ package daemon
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/observe/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/source/discovery"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // sources runs the discovery of all backends. Its methods may be called from any goroutine.
@@ -78,17 +79,32 @@ func (s *sources) start(key plan.Source, spec discovery.Spec) {
 // wait waits for sources that were stopped.
 func (s *sources) wait() { s.all.Wait() }
 
-// stats reads the counters of the running sources, with what the planner knows of them.
-func (s *sources) stats(planned map[plan.Source]planner.SourceStatus) []collector.Discovery {
+// stats reads the counters of the running sources.
+func (s *sources) stats() map[plan.Source]discovery.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]collector.Discovery, 0, len(s.running))
+	all := make(map[plan.Source]discovery.Stats, len(s.running))
 	for key, r := range s.running {
-		p, known := planned[key]
-		all = append(all, collector.Discovery{
-			Backend: key.Backend, Source: key.Title(), Stats: r.Stats(), LastFailure: p.LastError,
-			Successful: known && p.Err == nil,
-		})
+		all[key] = r.Stats()
 	}
 	return all
+}
+
+// readSource returns what a source has counted and what the planner knows of it. Both may be zero.
+func readSource(key plan.Source, counted discovery.Stats, known planner.SourceStatus) stats.Source {
+	out := stats.Source{
+		Name: key.Title(), Backend: key.Backend, Servers: known.Servers, LastSuccess: counted.LastSuccess.UTC(),
+		LastFailure: known.LastError.UTC(), Found: counted.Servers, Successful: known.Source == key && known.Err == nil,
+	}
+	if known.Err != nil {
+		out.LastError = strings.ReplaceAll(known.Err.Error(), "\n", "; ")
+	}
+	for _, result := range discovery.Results {
+		n := counted.Lookups[result]
+		out.Results = append(out.Results, stats.Count{Reason: result, Count: n})
+		if out.Lookups += n; result != discovery.ResultOK {
+			out.Failures += n
+		}
+	}
+	return out
 }

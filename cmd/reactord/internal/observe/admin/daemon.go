@@ -19,7 +19,7 @@ type Daemon interface {
 	Listeners() []stats.Listener
 	Backends() []stats.Backend
 	Servers() []stats.Server
-	Discovery() []Source
+	Discovery() []stats.Source
 	XDS() (stats.ControlPlane, error) // ErrNotFound without a control plane
 	Loops() []*reactor.Loop
 	LoopConnections() []int // open connections, by loop

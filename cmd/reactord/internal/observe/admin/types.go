@@ -306,21 +306,9 @@ type ProfileQuery struct {
 	Debug  int           `query:"debug" min:"0" max:"2" doc:"1 or 2: as text."`
 }
 
-// Source is a source of discovery.
-type Source struct {
-	Name        string     `json:"name" doc:"What it queries, such as dns NAME."`
-	Backend     string     `json:"backend"`
-	Servers     int        `json:"servers" doc:"Servers in its last good answer."`
-	Lookups     uint64     `json:"lookups" doc:"Attempts so far."`
-	Failures    uint64     `json:"failures" doc:"Failed attempts."`
-	LastSuccess *time.Time `json:"last_success,omitempty" doc:"Time of the last good answer."`
-	LastError   string     `json:"last_error,omitempty" doc:"Why the last attempt failed. Empty if it succeeded."`
-	LastFailure *time.Time `json:"last_failure,omitempty"`
-}
-
 // Discovery holds all sources of discovery.
 type Discovery struct {
-	Sources []Source `json:"sources"`
+	Sources []stats.Source `json:"sources"`
 }
 
 // SnapshotQuery limits the events of a snapshot.

@@ -5,17 +5,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/source/discovery"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/internal/series/seriestest"
 )
 
 func TestDiscovery(t *testing.T) {
-	page := seriestest.Expose(t, NewDiscovery(func() []Discovery {
-		return []Discovery{
-			{Backend: "app", Source: "dns a.example", Stats: discovery.Stats{
-				Lookups: map[string]uint64{"ok": 3, "timeout": 1}, LastSuccess: time.Unix(7, 0), Servers: 2,
-			}, LastFailure: time.Unix(5, 5e8), Successful: true},
-			{Backend: "app", Source: "file x"},
+	page := seriestest.Expose(t, NewDiscovery(func() []stats.Source {
+		results := func(ok, timeout uint64) stats.Tally[stats.Count] {
+			return stats.Tally[stats.Count]{{Reason: "ok", Count: ok}, {Reason: "servfail"}, {Reason: "timeout", Count: timeout}}
+		}
+		return []stats.Source{
+			{
+				Backend: "app", Name: "dns a.example", Results: results(3, 1), LastSuccess: time.Unix(7, 0), Found: 2,
+				LastFailure: time.Unix(5, 5e8), Successful: true,
+			},
+			{Backend: "app", Name: "file x", Results: results(0, 0)},
 		}
 	}))
 	for _, want := range []string{
@@ -33,7 +37,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", want, page)
 		}
 	}
-	if n := strings.Count(page, "reactord_discovery_lookups_total{"); n != 2*len(discovery.Results) {
+	if n := strings.Count(page, "reactord_discovery_lookups_total{"); n != 2*3 {
 		t.Errorf("%d series of lookups", n)
 	}
 }

@@ -121,10 +121,10 @@ func (d *Daemon) Servers() []stats.Server {
 }
 
 // Discovery returns a source that fails.
-func (d *Daemon) Discovery() []admin.Source {
+func (d *Daemon) Discovery() []stats.Source {
 	at := time.Now().Add(-150*time.Minute - time.Second)
-	return []admin.Source{{
-		Name: "dns app.test", Backend: "app", Servers: 1, Lookups: 12, Failures: 2, LastSuccess: &at, LastError: "no answer",
+	return []stats.Source{{
+		Name: "dns app.test", Backend: "app", Servers: 1, Lookups: 12, Failures: 2, LastSuccess: at, LastError: "no answer",
 	}}
 }
 
