@@ -28,7 +28,7 @@ type Future[T any] struct {
 	result Completion[T] // once done is closed
 }
 
-// futureState is what AsFuture allocates.
+// futureState is the allocation of AsFuture.
 type futureState[T, O any] struct {
 	Future[T]
 	child O

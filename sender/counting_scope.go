@@ -28,7 +28,7 @@ import (
 //
 // Allocation: a stop source, when it is first needed.
 //
-// Source: P3149R9 (async_scope), [exec.scope.counting]. The states are those of its specification.
+// Source: P3149R9 (async_scope), [exec.scope.counting]. The states are the specification's.
 type CountingScope struct {
 	// OnError is called with the error of spawned work, where that work completes. If it is nil, the error panics, as
 	// in [StartDetached]. Set it before the first Spawn.

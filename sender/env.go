@@ -7,11 +7,11 @@ import "github.com/reactord/reactord/sender/stop"
 //
 // Source: P2300R10 [exec.queryable], P3552R3 §4.
 type Env interface {
-	// StopToken says whether the operation is requested to stop. The zero Token never is.
+	// StopToken returns the token that reports whether the operation is requested to stop. The zero Token never stops.
 	StopToken() stop.Token
-	// Scheduler is where the receiver wants work to run; nil: anywhere.
+	// Scheduler returns where the receiver wants work to run; nil: anywhere.
 	Scheduler() Scheduler
-	// Value is the answer to the query key, or nil. Keys are compared as those of context.Context are.
+	// Value returns the answer to the query key, or nil. Keys are compared as context.Context compares them.
 	Value(key any) any
 }
 

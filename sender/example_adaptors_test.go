@@ -37,7 +37,7 @@ func ExampleLetStopped() {
 	// Output: 1 <nil>
 }
 
-// say is a sender that prints.
+// say returns a sender that prints.
 func say(text string) sender.FromFuncSender[string] {
 	return sender.FromFunc(func() (string, error) {
 		fmt.Println(text)

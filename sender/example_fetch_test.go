@@ -58,7 +58,7 @@ func ExampleCall() {
 
 var busy atomic.Int32
 
-// fetch is a server that is busy at first.
+// fetch asks a server that is busy at first.
 func fetch(ctx context.Context, url string) (string, error) {
 	switch url {
 	case "nowhere":

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// firstSuccess says what a FirstSuccess of these leaves may do.
+// firstSuccess returns what a FirstSuccess of these leaves may do.
 func firstSuccess(ls ...*leaf) sendertest.Options[int] {
 	hangs, value, failure := false, false, false
 	for _, l := range ls {

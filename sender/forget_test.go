@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// forgotten tests that nothing refers to p any more.
+// forgotten tests that nothing refers to p.
 func forgotten[T any](t *testing.T, p weak.Pointer[T]) {
 	t.Helper()
 	runtime.GC() // one of them: a sync.Pool still has what was in it

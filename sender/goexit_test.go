@@ -14,13 +14,13 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// exit is a user's function that ends its goroutine.
+// exit ends its goroutine, as a user's function may.
 func exit[A, B any](A) B {
 	runtime.Goexit()
 	panic("unreachable")
 }
 
-// exits are senders that call such a function, by its place.
+// exits returns senders that call such a function, by its place.
 func exits() map[string]sender.Any[int] {
 	one, failing := sender.Just(1), sender.JustError[int](errLeaf)
 	stopped := sender.JustStopped[int]()

@@ -37,8 +37,8 @@ const (
 
 // JoinHandler is the operation that a [Group] belongs to.
 type JoinHandler interface {
-	// OnJoined is called once when all children have completed. Nothing touches the Group after it, so it may
-	// complete the operation's receiver.
+	// OnJoined completes the operation. It is called once, when all children have completed. Nothing touches the Group
+	// after it, so it may complete the operation's receiver.
 	OnJoined()
 }
 

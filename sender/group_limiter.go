@@ -20,8 +20,8 @@ type Limiter struct {
 
 // SkipHandler is the operation that a [Limiter] belongs to.
 type SkipHandler interface {
-	// OnSkip is called for each child that is not started because stop was requested. It is to count as a child that
-	// completed stopped, except that the Limiter calls [Group.Arrive].
+	// OnSkip counts a child that is not started because stop was requested. It is to count as a child that completed
+	// stopped, except that the Limiter calls [Group.Arrive].
 	OnSkip()
 }
 

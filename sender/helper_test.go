@@ -21,7 +21,7 @@ var (
 	itStopped = sendertest.Stopped[int]()
 )
 
-// behaviours are all the leaves there are that complete in the end, if only after a stop request.
+// behaviours returns all leaves that complete in the end, if only after a stop request.
 func behaviours(th *sendertest.Thread) []func() *leaf {
 	var all []func() *leaf
 	add := func(onStart, onStop sendertest.Action, x result) {

@@ -13,9 +13,9 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// everyOrder runs threads in every order that the steps of the protocols allow. world makes one
-// anew: what its threads do, and what must hold when all of them have returned. A thread runs alone
-// from one step to the next, or until it waits for another one.
+// everyOrder runs threads in every order that the steps of the protocols allow. world makes one again: what its threads
+// do, and what must hold when all of them have returned. A thread runs alone from one step to the next, or until it
+// waits for another one.
 //
 // This is the code itself, not a model of it: step marks where another thread may come in between.
 func everyOrder(t *testing.T, world func(t *testing.T) (threads []func(), check func())) {
@@ -99,7 +99,7 @@ func play(t *testing.T, threads []func(), path []choice) (taken []choice) {
 	return taken
 }
 
-// goroutineName is the name of the one that calls it.
+// goroutineName returns the name of the calling goroutine.
 func goroutineName() string {
 	var buf [64]byte
 	name, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), "[")
@@ -174,7 +174,8 @@ func (e *ending[T]) SetStopped()           { e.complete(CompletionStopped[T]()) 
 func (e *ending[T]) Env() Env              { return e }
 func (e *ending[T]) StopToken() stop.Token { return e.source.Token() }
 
-// begun is s in flight; its receiver, and a check that it completed once and was not touched again.
+// begun connects s, and returns its operation and receiver, and a check that it completed once and was not touched
+// again.
 func begun[T, O any, S Sender[T, O]](t *testing.T, s S) (op *O, start Operation, e *ending[T], check func()) {
 	op, e = new(O), &ending[T]{source: new(stop.Source)}
 	var zero O

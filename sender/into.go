@@ -45,7 +45,7 @@ func (op *intoOptionalReceiver[T, O]) SetError(err error) { op.r.SetError(err) }
 func (op *intoOptionalReceiver[T, O]) SetStopped()        { op.r.SetValue(Optional[T]{}) }
 func (op *intoOptionalReceiver[T, O]) Env() Env           { return op.r.Env() }
 
-// Result is what a Go function returns: a value, or an error.
+// Result is the result of a Go function: a value, or an error.
 type Result[T any] struct {
 	Value T
 	Err   error

@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/sender/sendertest"
 )
 
-// outcomes are what l may complete with when stop is requested at p.
+// outcomes returns what l may complete with when stop is requested at p.
 func outcomes(l *leaf, p sendertest.Point) (xs []result) {
 	if !endless(l) {
 		xs = append(xs, l.Result)
@@ -19,7 +19,7 @@ func outcomes(l *leaf, p sendertest.Point) (xs []result) {
 	return xs
 }
 
-// following is how an operation may complete that starts b when a completes on that channel.
+// following returns how an operation may complete that starts b when a completes on that channel.
 func following(a, b *leaf, on sendertest.Channel) sendertest.Options[int] {
 	return sendertest.Options[int]{
 		Accept: func(p sendertest.Point, x result) bool {

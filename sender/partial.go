@@ -2,8 +2,8 @@ package sender
 
 import "fmt"
 
-// PartialReceiver is what a [Receiver] may be as well, to be told when an operation had done a part of its work when it
-// was stopped.
+// PartialReceiver is a [Receiver] that also receives the part of its work that an operation had done when it was
+// stopped.
 //
 // An operation such as SendAll of a socket moves a number of bytes, or is stopped in between. What it has moved counts,
 // so it cannot complete stopped; but a value would look as if it had moved all of them. It calls [SetPartial]. The
@@ -11,8 +11,8 @@ import "fmt"
 // For others the part is a value.
 type PartialReceiver[T any] interface {
 	Receiver[T]
-	// SetPartial is the completion, instead of SetValue(v), of an operation that ended early because of err, and v is
-	// what it has done so far. err is [ErrStopped], or for example net.ErrClosed.
+	// SetPartial completes, instead of SetValue(v), an operation that ended early because of err; v is what it has done
+	// so far. err is [ErrStopped], or for example net.ErrClosed.
 	SetPartial(v T, err error)
 }
 

@@ -91,8 +91,8 @@ func TestRepeatStopsBetweenRounds(t *testing.T) {
 	}
 }
 
-// An operation that ends on another thread before the Start that began it has returned belongs to the
-// receiver immediately: the frame of that Start does not read it any more.
+// An operation that ends on another thread before the Start that began it has returned belongs to the receiver
+// immediately: the frame of that Start no longer reads it.
 func TestRepeatEndsUnderStart(t *testing.T) {
 	th := sendertest.NewThread(t)
 	for _, x := range []result{theValue, theError, itStopped} {

@@ -86,7 +86,7 @@ func TestRunLoopAbandonsLateWork(t *testing.T) {
 	}
 }
 
-// Work that enqueues itself anew inside Run, from several threads.
+// Work that enqueues itself again inside Run, from several threads.
 func TestRunLoopReusesWork(t *testing.T) {
 	const jobs, rounds = 4, 1000
 	var l sender.RunLoop

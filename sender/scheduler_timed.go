@@ -20,7 +20,7 @@ import (
 // Source: the timed_scheduler of the article on sender factories (schedule_at, now); P2300R10 [exec.sched].
 type TimedScheduler interface {
 	Scheduler
-	// Clock is the time in nanoseconds on the resource's clock. It may be called from any thread.
+	// Clock returns the time in nanoseconds on the resource's clock. It may be called from any thread.
 	Clock() int64
 	// EnqueueAt arranges for one of the methods of w.Runner to be called, once, and not inside EnqueueAt unless the
 	// resource is shutting down or has ended.

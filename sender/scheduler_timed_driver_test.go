@@ -160,7 +160,7 @@ func (d *stage) complete() {
 	}
 }
 
-// turns are what the driving thread may do next.
+// turns returns what the driving thread may do next.
 func (d *stage) turns() (turns []func()) {
 	if d.closed {
 		return nil
@@ -242,14 +242,14 @@ func (d *stage) play(choices []int, submit func(*stage, stop.Token)) (widths []i
 	}
 }
 
-// check is asked between two steps.
+// check checks the state between two steps.
 func (d *stage) check() {
 	if d.asked && d.armed && len(d.queue) == 0 && len(d.waiting) == 0 {
 		d.violate("a stop request was lost")
 	}
 }
 
-// verdict is what is wrong at the end.
+// verdict returns what is wrong at the end.
 func (d *stage) verdict() string {
 	if d.ended == 0 {
 		d.violate("not completed")

@@ -15,7 +15,7 @@ type Work struct {
 type Runner interface {
 	// Run runs the work, on the resource.
 	Run()
-	// Abandon says that the resource will not run the work, and why:
+	// Abandon reports that the resource will not run the work, and why:
 	//
 	//   - [ErrStopped]: stop was requested, or the resource is shutting down. The operation completes stopped.
 	//   - [ErrClosed], [ErrFull], os.ErrDeadlineExceeded or another error: the resource refuses the work. The

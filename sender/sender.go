@@ -8,14 +8,14 @@ package sender
 //
 // Source: P0443's receiver contract as in D2006R1 §2 and P2300R10 [exec.recv].
 type Receiver[T any] interface {
-	// SetValue says that the operation succeeded with v.
+	// SetValue reports that the operation succeeded with v.
 	SetValue(v T)
-	// SetError says that it failed. err is not nil.
+	// SetError reports that it failed. err is not nil.
 	SetError(err error)
-	// SetStopped says that the operation completed without a result because it was requested to stop. That is not
-	// an error.
+	// SetStopped reports that the operation completed without a result because it was requested to stop. That is not an
+	// error.
 	SetStopped()
-	// Env is called between Connect and the completion. It must not block.
+	// Env returns the environment. It is called between Connect and the completion, and must not block.
 	Env() Env
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// counted is n leaves with the values 1 to n, of which the one with number bad, if any, does not have
-// a value. They complete inside Start and on a thread in turn.
+// counted returns n leaves with the values 1 to n, of which the one with number bad, if any, does not have a value.
+// They complete inside Start and on a thread in turn.
 func counted(th *sendertest.Thread, n, bad int, x result) []*leaf {
 	ls := make([]*leaf, n)
 	for i := range ls {

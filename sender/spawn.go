@@ -83,7 +83,7 @@ type spawnOp[T, O any] struct {
 	start  Operation // the child, if there is notRun; nil: it was not connected
 }
 
-// SetValue does as SetStopped: an adaptor may have made a value of work that never began.
+// SetValue calls SetStopped: an adaptor may have made a value of work that never began.
 func (op *spawnOp[T, O]) SetValue(T) { op.SetStopped() }
 
 func (op *spawnOp[T, O]) SetStopped() {

@@ -85,7 +85,7 @@ func (op *SpawnedOp[T]) deliver(x Completion[T]) {
 	x.Deliver(op.r)
 }
 
-// spawnedState is what SpawnFuture allocates.
+// spawnedState is the allocation of SpawnFuture.
 type spawnedState[T, O any] struct {
 	spawned[T]
 	child O

@@ -54,13 +54,13 @@ const (
 	consumerStopped               // a stop request came before the consumer was on the list
 )
 
-// splitState is what Split allocates.
+// splitState is the allocation of Split.
 type splitState[T, O any] struct {
 	sharedOperation[T]
 	child O
 }
 
-// sharedOperation is what the consumers share.
+// sharedOperation is the operation that the consumers share.
 type sharedOperation[T any] struct {
 	start   Operation   // the operation of s
 	source  stop.Source // requests s to stop

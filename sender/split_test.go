@@ -33,7 +33,7 @@ func TestSplitTwo(t *testing.T) {
 	})
 }
 
-// consumer is one of several of a Split.
+// consumer returns one of several consumers of a Split.
 func consumer(t *testing.T, s sender.SplitSender[int]) *sendertest.Recorder[int] {
 	rec := &sendertest.Recorder[int]{Stop: new(stop.Source)}
 	run(t, s, rec)

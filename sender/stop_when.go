@@ -50,8 +50,8 @@ func (op *StopWhenOp[T, U, O1, O2]) Start() {
 	}
 }
 
-// stopWhenState is what StopWhen and Timeout share: a Group of a source, whose completion is delivered, and a trigger.
-// They differ in the receiver of the trigger. It is not generic in the operation states.
+// stopWhenState is the state that StopWhen and Timeout share: a Group of a source, whose completion is delivered, and a
+// trigger. They differ in the receiver of the trigger. It is not generic in the operation states.
 type stopWhenState[T any] struct {
 	group  Group
 	r      Receiver[T]

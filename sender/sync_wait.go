@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// ErrStopped is what a Go function returns for work that completed stopped.
+// ErrStopped is the error that a Go function returns for work that completed stopped.
 var ErrStopped = errors.New("sender: stopped")
 
 // SyncWait starts s on the calling goroutine, blocks until s has completed, and returns its value, its error, or

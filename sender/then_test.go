@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/sender/sendertest"
 )
 
-// allowed is what an operation over l may complete with: what comes of l's result, or stopped.
+// allowed reports whether an operation over l may complete so: with what becomes of l's result, or stopped.
 func allowed(l *leaf, p sendertest.Point, x result, f func(int) result) bool {
 	want := l.Result
 	if want.Channel == sendertest.OnValue {

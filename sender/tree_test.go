@@ -68,7 +68,7 @@ func grow(c *choices, depth int, leaves *[]*leaf) *node {
 	return n
 }
 
-// String is such as "then(leaf 0)".
+// String returns "then(leaf 0)", for example.
 func (n *node) String() string {
 	if n.kind.name == "" {
 		return fmt.Sprintf("leaf %d", n.number)
@@ -336,14 +336,14 @@ func (w *world) each(n *node, asked *asking, arrive func(i int, x result, all *a
 	return true
 }
 
-// mapping is the meaning of what changes its child's result.
+// mapping returns the meaning of an algorithm that changes its child's result.
 func mapping(f func(result) result) func(*world, *node, *asking, then) {
 	return func(w *world, n *node, asked *asking, k then) {
 		w.run(n.kids[0], asked, func(x result) { k(f(x)) })
 	}
 }
 
-// following2 is the meaning of an algorithm that starts the second child if the first completes on this channel.
+// following2 returns the meaning of an algorithm that starts the second child if the first completes on this channel.
 func following2(on sendertest.Channel) func(*world, *node, *asking, then) {
 	return func(w *world, n *node, asked *asking, k then) {
 		w.run(n.kids[0], asked, func(x result) {
@@ -516,7 +516,7 @@ func expectFinally(w *world, n *node, asked *asking, k then) {
 	})
 }
 
-// expectSplit is that of a consumer.
+// expectSplit expects what a consumer may get.
 func expectSplit(w *world, n *node, asked *asking, k then) {
 	m := w.of(n)
 	if asked.requested {

@@ -10,7 +10,7 @@ import (
 
 var replaced = sendertest.Value(99)
 
-// mapped is how an operation over l ends that changes what l completes with by f.
+// mapped returns how an operation over l ends that changes what l completes with by f.
 func mapped[T comparable](l *leaf, f func(result) sendertest.Result[T]) sendertest.Options[T] {
 	return sendertest.Options[T]{
 		Accept: func(p sendertest.Point, x sendertest.Result[T]) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// whenAll says what an operation that needs all of ls may do; v is its value.
+// whenAll returns what an operation that needs all of ls may do; v is its value.
 func whenAll[T comparable](v T, ls ...*leaf) sendertest.Options[T] {
 	hangs, fails, stops := false, false, false
 	for _, l := range ls {

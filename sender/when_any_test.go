@@ -13,7 +13,7 @@ import (
 // decides tells whether l ends a race by itself.
 func decides(l *leaf) bool { return !endless(l) && l.Result.Channel != sendertest.OnStopped }
 
-// whenAny says what a race of these leaves may do.
+// whenAny returns what a race of these leaves may do.
 func whenAny(ls ...*leaf) sendertest.Options[int] {
 	hangs, decided := false, false
 	for _, l := range ls {
@@ -99,8 +99,8 @@ func TestWhenAnyStoppedBeforeStartsNothing(t *testing.T) {
 	}
 }
 
-// A parent's stop that makes the last child complete inside of it completes the operation only after
-// the children's stop request has returned: the receiver may start the operation anew in there.
+// A parent's stop that makes the last child complete inside of it completes the operation only after the children's
+// stop request has returned: the receiver may start the operation again in there.
 func TestWhenAnyRestartInsideStop(t *testing.T) {
 	a, b := &leaf{OnStop: sendertest.Inline}, &leaf{OnStop: sendertest.Inline}
 	s := sender.WhenAny(a, b)

@@ -67,7 +67,7 @@ func TestWriteEnvIsStoppedByEither(t *testing.T) {
 	}
 }
 
-// A timeout reaches an operation that has a stop token of its own.
+// A timeout reaches an operation that has its own stop token.
 func TestTimeoutOfWriteEnv(t *testing.T) {
 	var drain stop.Source
 	child, clock := &leaf{Result: theValue, OnStop: sendertest.Inline}, new(leaf)

@@ -25,8 +25,8 @@ func (s *signal) SetStopped()           { s.done <- unit{} }
 func (s *signal) Env() sender.Env       { return s }
 func (s *signal) StopToken() stop.Token { return s.source.Token() }
 
-// allocs is how many allocations it takes to connect s, start it and, perhaps, stop it. rest is called
-// after each completion.
+// allocs returns how many allocations it takes to connect s, start it and, perhaps, stop it. rest is called after each
+// completion.
 func allocs[O any, S sender.Sender[unit, O]](s S, stopIt bool, rest ...func()) float64 {
 	op, r := new(O), newSignal()
 	once := func() {

@@ -92,7 +92,7 @@ func (d Deadline) submit(c deadlineClient, exempt bool, token stop.Token) {
 	d.On.Enqueue(&e.work)
 }
 
-// deadlineClient is what waits for a deadlineEntry: exactly one of its methods is called.
+// deadlineClient waits for a deadlineEntry: exactly one of its methods is called.
 type deadlineClient interface {
 	run()
 	abandon(reason error)

@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// greet says where it is.
+// greet prints where it is.
 func greet(where string) func(struct{}) string {
 	return func(struct{}) string { return "hello from " + where }
 }

@@ -1,4 +1,4 @@
 package sched
 
-// Armed is how many timers a loop has. On its thread.
+// Armed returns how many timers a loop has. On its thread.
 func Armed(l *TimedRunLoop) int { return l.timers.Len() }

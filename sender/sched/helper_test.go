@@ -31,7 +31,7 @@ type driver struct {
 	tid   int
 }
 
-// drive drives l on a thread of its own until finish is called.
+// drive drives l on a separate thread until finish is called.
 func drive(l *sched.TimedRunLoop) *driver {
 	d := &driver{loop: l, ended: make(chan bool)}
 	started := make(chan bool)
@@ -119,7 +119,7 @@ func called(name string) bool {
 	return strings.Contains(string(buf[:runtime.Stack(buf, false)]), name)
 }
 
-// accept is what a scheduler's sender may complete with.
+// accept reports whether a scheduler's sender may complete so.
 func accept(p sendertest.Point, x sendertest.Result[unit]) bool {
 	switch p {
 	case sendertest.BeforeConnect, sendertest.BeforeStart:
@@ -131,12 +131,12 @@ func accept(p sendertest.Point, x sendertest.Result[unit]) bool {
 	}
 }
 
-// onlyStopped is what one that is far from due may complete with.
+// onlyStopped reports whether a sender that is far from due may complete so.
 func onlyStopped(_ sendertest.Point, x sendertest.Result[unit]) bool {
 	return x.Channel == sendertest.OnStopped
 }
 
-// on is s with a check that its value comes on the right thread.
+// on returns s with a check that its value comes on the right thread.
 func on[O any, S sender.Sender[unit, O]](
 	t *testing.T, s S, here func() bool,
 ) sender.ThenSender[unit, unit, O, S] {

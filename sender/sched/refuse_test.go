@@ -16,7 +16,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// fullPool is a pool of one worker that is busy until release is called, and that refuses all other work.
+// fullPool returns a pool of one worker that is busy until release is called, and that refuses all other work.
 func fullPool() (p *sched.ThreadPool, release func()) {
 	p = sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 1, Limit: 1})
 	release = occupy(p, 1)

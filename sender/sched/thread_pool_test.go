@@ -69,7 +69,7 @@ func TestThreadPoolRefusesBeyondItsLimit(t *testing.T) {
 	}
 }
 
-// pool is a resource with workers of its own.
+// pool is a resource with its own workers.
 type pool interface {
 	sender.Scheduler
 	Close()

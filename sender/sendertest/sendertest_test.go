@@ -76,7 +76,7 @@ func (op *faultOp) Start() {
 	r.SetValue(1)
 }
 
-// A wrong is a sender that breaks the contract where a fault could not: on a thread of its own, or in what it says of
+// A wrong is a sender that breaks the contract where a fault could not: on another thread, or in what it says of
 // itself.
 type wrong struct {
 	how string
@@ -212,7 +212,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// blame is what Check finds wrong with f.
+// blame returns what Check finds wrong with f.
 func blame(t *testing.T, f fault) (found string) {
 	r := &report{TB: t}
 	defer func() {

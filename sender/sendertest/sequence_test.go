@@ -50,7 +50,7 @@ func (op *flawOp) Start() {
 	}
 }
 
-// oneItem is what a flaw should do.
+// oneItem reports whether one item and a value were delivered, as a flaw should do.
 func oneItem(_ sendertest.Point, items []int, x sendertest.Result[struct{}]) bool {
 	return x.Channel == sendertest.OnValue && len(items) == 1 && items[0] == 1
 }
@@ -69,7 +69,7 @@ func TestFlawsAreFound(t *testing.T) {
 	}
 }
 
-// expose is what CheckSequence finds wrong with f.
+// expose returns what CheckSequence finds wrong with f.
 func expose(t *testing.T, f flaw) (found string) {
 	r := &report{TB: t}
 	defer func() {

@@ -107,7 +107,7 @@ func (op *meteredOp) Grant(n int) {
 func (op *meteredOp) Credits() int                { return op.cost }
 func (op *meteredOp) Scheduler() sender.Scheduler { return op.th }
 
-// inTime is SyncWait that does not wait for ever.
+// inTime calls SyncWait, but does not wait forever.
 func inTime[T, O any, S sender.Sender[T, O]](t *testing.T, s S) (T, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

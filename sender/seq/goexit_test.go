@@ -59,7 +59,7 @@ func TestGoexitIsAnError(t *testing.T) {
 
 func none[T any](T) (_ struct{}) { return }
 
-// erase is a sender of the items of s, which it drops.
+// erase returns a sender that drops the items of s.
 func erase[O any, S seq.Sequence[int, O]](s S) sender.Any[struct{}] {
 	return sender.Erase(sender.Then(seq.Collect[int, O](s, nil), none[[]int]))
 }

@@ -9,11 +9,11 @@ import "github.com/reactord/reactord/sender"
 type Granter interface {
 	// Grant adds n to the credit. It is called on Scheduler, between Start and the completion.
 	Grant(n int)
-	// Credits is how much credit the latest item has used up, and so how much to grant for it. It is 0 if the source
-	// has no credit, or unlimited credit. It is called inside SetNext.
+	// Credits returns how much credit the latest item has used up, and so how much to grant for it. It is 0 if the
+	// source has no credit, or unlimited credit. It is called inside SetNext.
 	Credits() int
-	// Scheduler is where Grant must be called, one call at a time: where the source delivers and completes. nil: Grant
-	// may be called on any thread.
+	// Scheduler returns where Grant must be called, one call at a time: where the source delivers and completes. nil:
+	// Grant may be called on any thread.
 	Scheduler() sender.Scheduler
 }
 

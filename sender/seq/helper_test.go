@@ -49,7 +49,7 @@ func (l *ledger) emit(i *item) {
 	l.mu.Unlock()
 }
 
-// drop is given to adaptors.
+// drop drops an item, for adaptors.
 func (l *ledger) drop(i *item) {
 	l.mu.Lock()
 	l.dropped++
@@ -91,7 +91,7 @@ func of(from, to int) func() []*item {
 	}
 }
 
-// newLeaf is a source of the items 1 to 5, and 8 and 9 after a stop request.
+// newLeaf returns a source of the items 1 to 5, and 8 and 9 after a stop request.
 func (l *ledger) newLeaf(th *sendertest.Thread) *leaf {
 	return &leaf{
 		Items: of(1, 5), Late: of(8, 9), Emit: l.emit, Thread: th,

@@ -298,7 +298,7 @@ func checkSenderAllocs[O any, S sender.Sender[unit, O]](t *testing.T, name strin
 	}
 }
 
-// eachPair runs f for two sources on threads of their own that behave in every way.
+// eachPair runs f for two sources on separate threads that behave in every way.
 func eachPair(t *testing.T, f func(t *testing.T, a, b *leaf, l *ledger)) {
 	thA, thB := sendertest.NewThread(t), sendertest.NewThread(t)
 	ends := []sendertest.Result[unit]{sendertest.Value(unit{}), sendertest.Error[unit](errLeaf),
@@ -327,7 +327,7 @@ func eachPair(t *testing.T, f func(t *testing.T, a, b *leaf, l *ledger)) {
 	}
 }
 
-// merged are the options for a merge of a and b.
+// merged returns the options for a merge of a and b.
 func merged(a, b *leaf, rounds int) sendertest.SequenceOptions[*item] {
 	fails := func(s *leaf) bool { return s.Result.Channel == sendertest.OnError }
 	stops := func(s *leaf) bool { return s.Result.Channel == sendertest.OnStopped }

@@ -7,10 +7,11 @@ import (
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
-// Handler is what a stop request calls.
+// Handler handles a stop request.
 type Handler interface {
-	// OnStop is called at most once for each registration: on the thread that requests stop or, if stop was requested
-	// before, inside Register. See "What it requires" in the documentation of the package.
+	// OnStop handles the stop request. It is called at most once for each registration: on the thread that requests
+	// stop or, if stop was requested before, inside Register. See "What it requires" in the documentation of the
+	// package.
 	OnStop()
 }
 

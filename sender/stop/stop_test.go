@@ -271,7 +271,7 @@ func interleave(t *testing.T, at int, target string) {
 	}
 	for i, name := range []string{"a", "b"} {
 		want := 1
-		// A handler that had not been called yet (i+1) is not called any more.
+		// A handler that had not been called yet (i+1) is no longer called.
 		if name == target && at < i+1 {
 			want = 0
 		}
@@ -379,7 +379,7 @@ func race(round int, f, g func()) {
 	<-done
 }
 
-// rounds is how often two goroutines race.
+// rounds returns how often two goroutines race.
 func rounds() int {
 	if testing.Short() {
 		return 4000

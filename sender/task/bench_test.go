@@ -15,7 +15,7 @@ type benchLoop struct {
 	awake bool
 }
 
-// newBenchLoop is a benchLoop with tasks, of the calling goroutine.
+// newBenchLoop returns a benchLoop with tasks, of the calling goroutine.
 func newBenchLoop() *benchLoop {
 	l := new(benchLoop)
 	l.pool.Wake = func() { l.awake = true }
@@ -156,7 +156,7 @@ func BenchmarkSpawnNewCoroutine(b *testing.B) {
 	<-done
 }
 
-// On an ordinary scheduler, with a goroutine of its own.
+// On an ordinary scheduler, with its own goroutine.
 func BenchmarkSpawnGoroutine(b *testing.B) {
 	d := new(dropped)
 	f := func(t *task.T) error { return nil }

@@ -109,5 +109,5 @@ func TestCondOnTheWrongThread(t *testing.T) {
 		t.Error(x)
 	}
 	a.end()
-	cond.Signal() // nothing runs there any more
+	cond.Signal() // nothing runs there now
 }

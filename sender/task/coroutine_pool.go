@@ -14,7 +14,7 @@ import (
 // locks each time, and never runs work inside other work.
 type CoroutineScheduler interface {
 	sender.Scheduler
-	// Coroutines is the pool of its coroutines. It is called by the scheduler's work.
+	// Coroutines returns the pool of its coroutines. The scheduler's work calls it.
 	Coroutines() *CoroutinePool
 }
 

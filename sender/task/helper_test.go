@@ -36,7 +36,7 @@ type coroutineLoop struct {
 
 func (r *coroutineLoop) Coroutines() *task.CoroutinePool { return &r.pool }
 
-// newCoroutineLoop is one that runs until the test ends or end is called.
+// newCoroutineLoop returns one that runs until the test ends or end is called.
 func newCoroutineLoop(t testing.TB) *coroutineLoop {
 	r := &coroutineLoop{ended: make(chan unit)}
 	r.pool.Wake = func() { r.post(r.pool.Run) }
@@ -71,14 +71,14 @@ type posted struct {
 func (p *posted) Run()          { p.f() }
 func (p *posted) Abandon(error) { panic("abandoned") }
 
-// post has the thread call f.
+// post makes the thread call f.
 func (r *coroutineLoop) post(f func()) {
 	p := &posted{f: f}
 	p.Runner = p
 	r.Enqueue(&p.Work)
 }
 
-// do has the thread call f, and waits.
+// do makes the thread call f, and waits.
 func (r *coroutineLoop) do(f func()) {
 	done := make(chan unit)
 	r.post(func() { f(); close(done) })
@@ -98,7 +98,7 @@ func eachScheduler(t *testing.T, f func(t *testing.T, sch sender.Scheduler)) {
 	t.Run("inline", func(t *testing.T) { f(t, nil) })
 }
 
-// newRunLoop is a run loop whose thread ends with the test.
+// newRunLoop returns a run loop whose thread ends with the test.
 func newRunLoop(t testing.TB, locked bool) *sender.RunLoop {
 	l, ended := new(sender.RunLoop), make(chan unit)
 	go func() {

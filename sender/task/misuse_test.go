@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// panicOf is what f panics with.
+// panicOf returns what f panics with.
 func panicOf(f func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	f()

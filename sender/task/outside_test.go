@@ -150,7 +150,7 @@ func descend(n int) (sum byte) {
 	return sum + 1
 }
 
-// stackBytes is the memory of all stacks.
+// stackBytes returns the memory of all stacks.
 func stackBytes() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(s)

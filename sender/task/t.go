@@ -26,7 +26,7 @@ type T struct {
 	fate     fate
 }
 
-// task is what a T is part of.
+// task is the operation that a T is part of.
 type task interface {
 	// call calls the function.
 	call() error

@@ -20,7 +20,7 @@ func New(f func(*T) error) Sender {
 	return Sender{f}
 }
 
-// nilFunc is what a task without a function comes to.
+// nilFunc is the panic for a task without a function.
 const nilFunc = "task: a task of a nil function: give it what it is to do"
 
 // Sender is the sender that [New] returns.

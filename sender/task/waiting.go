@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// ErrAbandoned is what an [AbandonedError] matches.
+// ErrAbandoned is the error that an [AbandonedError] matches.
 var ErrAbandoned = errors.New("tasks were abandoned")
 
 // AbandonedError names tasks that were requested to stop, did not end in time, and were abandoned: see "The end of a
@@ -57,7 +57,7 @@ func (e *AbandonedError) Error() string {
 // Unwrap returns [ErrAbandoned].
 func (e *AbandonedError) Unwrap() error { return ErrAbandoned }
 
-// Waiting is where a suspended task waits, and for what.
+// Waiting describes where a suspended task waits, and for what.
 type Waiting struct {
 	// For is the kind of what the task awaits: the name of the operation state without Op, such as "Recv" or "Sleep"; or
 	// "ready", if nothing is known of it.
@@ -169,7 +169,7 @@ func userFrame(pcs []uintptr) (user runtime.Frame) {
 	return user
 }
 
-// libraries are the packages, and trees of packages, whose awaits are those of their callers.
+// libraries are the packages, and trees of packages, whose awaits count as their callers'.
 var libraries = []string{"sender", "sender/", "reactor", "reactor/netconn", "reactor/server"}
 
 const module = "github.com/reactord/reactord/"
@@ -187,7 +187,7 @@ func isLibrary(f runtime.Frame) bool {
 	return false
 }
 
-// standardRoot is what the files of the standard library begin with; "" in a program that was built with -trimpath.
+// standardRoot is the prefix of the files of the standard library; "" in a program that was built with -trimpath.
 var standardRoot = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	if f := runtime.FuncForPC(reflect.ValueOf(strings.Cut).Pointer()); f != nil {

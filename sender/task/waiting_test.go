@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// nextLine is how the text of a Waiting says that a task waits in the line after this call.
+// nextLine returns how the text of a Waiting says that a task waits in the line after this call.
 func nextLine(what string) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s at %s:%d (", what, file, line+1)
@@ -146,7 +146,7 @@ func TestAbandonOneThatIsReady(t *testing.T) {
 	}
 }
 
-// A task whose deferred function awaits for ever completes all the same, and is counted.
+// A task whose deferred function awaits forever completes all the same, and is counted.
 func TestStranded(t *testing.T) {
 	r := newCoroutineLoop(t)
 	leaf := newLeaf()
