@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// twoPeers is a report of two rounds. The figures of a are 2 and 3, and those of b twice as much.
+// twoPeers returns a report of two rounds. The figures of a are 2 and 3, and b's are twice as much.
 func twoPeers(claims ...claim) *suiteReport {
 	samples := []*sample{{Result: &result{Messages: 10, Elapsed: 1e9, ServerCPU: 5e8, LoadCPU: 1e9}}}
 	return &suiteReport{Cases: []*caseReport{{

@@ -67,7 +67,7 @@ func ExampleNewLoops_serve() {
 	})
 }
 
-// scrape is the page of a scrape.
+// scrape returns the page of a scrape.
 func scrape(h http.Handler) string {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))

@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// all are collectors of all series of the package.
+// all returns collectors of all series of the package.
 func all(t *testing.T) []prometheus.Collector {
 	t.Helper()
 	r, err := reactor.New(reactor.Config{Loops: 2, Loop: reactor.LoopConfig{Ring: reactor.Epoll}})

@@ -83,7 +83,7 @@ func NewLoops(loops []*reactor.Loop) prometheus.Collector {
 	}}
 }
 
-// ring is what distinguishes kinds of rings.
+// ring is a kind of ring: the fields distinguish them.
 type ring struct {
 	backend, reason string
 	setup, features uint32

@@ -42,7 +42,7 @@ func TestLoopSeries(t *testing.T) {
 	seriestest.Expect(t, c, regexp.MustCompile(`(?m)(_info.*) 0$`).ReplaceAllString(none, "$1 1"))
 }
 
-// counted is an empty distribution.
+// counted returns an empty distribution.
 func counted(c *histogram.Cells) reactor.Durations {
 	return reactor.Durations{Bounds: c.Bounds(), Counts: make([]uint64, c.Len())}
 }
@@ -123,7 +123,7 @@ reactord_io_ring_info{backend="io_uring",features="0x2",setup="0x3"} 1
 `)
 }
 
-// rings are the kinds of ring that this machine supports.
+// rings returns the kinds of ring that this machine supports.
 func rings(t *testing.T) []reactor.RingKind {
 	t.Helper()
 	t.Setenv(reactor.RingVariable, "")

@@ -97,7 +97,7 @@ scrape_configs:
 	return address
 }
 
-// eventually is the value of an expression, once it has one.
+// eventually returns the value of an expression, once it has one.
 func eventually(t *testing.T, address, expression string) float64 {
 	t.Helper()
 	var last error

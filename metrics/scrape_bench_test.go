@@ -41,7 +41,8 @@ func scrapeOnce(h http.Handler, format string) int {
 	return p.size
 }
 
-// BenchmarkScrape is a whole page, with the series of the process, of two loops and of as many as have nearly 10 000.
+// BenchmarkScrape scrapes a whole page, with the series of the process, of two loops and of as many as have nearly 10
+// 000.
 func BenchmarkScrape(b *testing.B) {
 	for _, loops := range []int{2, 193} {
 		for _, format := range []string{"text", "protobuf"} {
@@ -64,7 +65,8 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkScrapedLoop has a loop echo all the time, and scrapes it so often a second. An op is a second. On one CPU:
+// BenchmarkScrapedLoop runs a loop that echoes all the time, and scrapes it this often a second. An op is a second. On
+// one CPU:
 //
 //	go test -c ./metrics && taskset -c 1 ./metrics.test -test.run ^$ -test.bench ScrapedLoop -test.benchtime 5x
 //
@@ -97,7 +99,7 @@ func BenchmarkScrapedLoop(b *testing.B) {
 	}
 }
 
-// loopTime is the CPU time that the loop's thread has used.
+// loopTime returns the CPU time that the loop's thread has used.
 func loopTime(l *reactor.Loop) time.Duration {
 	c := &clock{used: make(chan time.Duration, 1)}
 	c.Runner = c
@@ -118,7 +120,7 @@ func (c *clock) Run() {
 }
 func (c *clock) Abandon(error) { c.used <- 0 }
 
-// processTime is the CPU time that the process has used.
+// processTime returns the CPU time that the process has used.
 func processTime(tb testing.TB) time.Duration {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
@@ -127,7 +129,7 @@ func processTime(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// echoing is a loop in which two tasks send a message to and fro until the benchmark ends.
+// echoing runs a loop in which two tasks send a message to and fro until the benchmark ends.
 func echoing(tb testing.TB) *reactor.Loop {
 	tb.Helper()
 	l, err := reactor.NewLoop(reactor.LoopConfig{SlowTurn: -1})

@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// group has phases with about this throughput and latency.
+// group returns phases with about this throughput and latency.
 func group(name string, n int, rate, ns, noise float64, seed uint64) Group {
 	r := rand.New(rand.NewPCG(seed, 1))
 	res := &record.Result{Name: name}

@@ -52,7 +52,7 @@ type Mode interface {
 	session(c *conn) session
 	// persistent: connections are opened in advance and stay.
 	persistent() bool
-	// maxPiece is the largest number of bytes that one write takes from the pattern.
+	// maxPiece returns the largest number of bytes that one write takes from the pattern.
 	maxPiece() int
 }
 

@@ -124,7 +124,7 @@ func kindOf(err error) record.Failure {
 	return record.Protocol
 }
 
-// ended: EOF came before the replies to the outstanding requests.
+// ended handles an EOF that came before the replies to the outstanding requests.
 func (e *exchange) ended() {
 	if e.n > 0 && e.part {
 		e.c.fail(record.Short)

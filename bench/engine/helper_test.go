@@ -109,7 +109,7 @@ func runUntil(t *testing.T, g *Generator, p Phase, enough func(*record.Window) b
 	return s, w
 }
 
-// on is a change of the configuration that chooses a ring.
+// on returns a change of the configuration that chooses a ring.
 func on(ring reactor.RingKind) func(*Config) { return func(c *Config) { c.Ring = ring } }
 
 // faultless fails the test if there were failures.

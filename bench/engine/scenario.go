@@ -49,8 +49,7 @@ func NewMode(name string) Mode {
 //	    connections: 10
 //	    options: {close: rst}
 //
-// The options are those of the mode on the command line, without the dashes. An unknown key is an error that names its
-// line.
+// The options are the mode's on the command line, without the dashes. An unknown key is an error that names its line.
 func ParseScenario(text []byte) ([]Part, error) {
 	var doc struct {
 		Parts []struct {

@@ -70,7 +70,7 @@ func (b *bed) begin() {
 	b.step()
 }
 
-// completed is called when a part of the round has completed. The last part starts the next round.
+// completed counts a part of the round as completed. The last part starts the next round.
 func (b *bed) completed() {
 	if b.pending--; b.pending > 0 {
 		return
@@ -167,7 +167,7 @@ func (r *receiver[T]) SetError(err error) {
 	}
 }
 
-// connecting returns a step that connects s to r, in storage of its own, and starts it. A connection does the same with
+// connecting returns a step that connects s to r, in its own storage, and starts it. A connection does the same with
 // its operation states.
 func connecting[T, O any, S sender.Sender[T, O]](s S, r sender.Receiver[T]) (step func()) {
 	op := new(O)

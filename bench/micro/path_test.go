@@ -71,7 +71,7 @@ func stopped(b *bed) func() {
 	return connecting(s, sender.Receiver[int](&receiver[int]{bed: b, stopped: true}))
 }
 
-// echoByLet has a client that sends and receives, and a server that receives a lease and then sends it.
+// echoByLet runs a client that sends and receives, and a server that receives a lease and then sends it.
 func echoByLet(b *bed) func() {
 	near, far := b.pair()
 	var lease reactor.Lease
@@ -86,7 +86,7 @@ func echoByLet(b *bed) func() {
 	return func() { serve(); receive(); send() }
 }
 
-// echoByTask has the same client, and a coroutine as the server.
+// echoByTask runs the same client, and a coroutine as the server.
 func echoByTask(b *bed) func() {
 	near, far := b.pair()
 	b.loop.Spawn(task.New(func(t *task.T) error {
@@ -107,7 +107,7 @@ func echoByTask(b *bed) func() {
 	return func() { receive(); send() }
 }
 
-// items has a multishot receive whose leases are transformed to their lengths.
+// items runs a multishot receive whose leases are transformed to their lengths.
 func items(b *bed) func() {
 	near, far := b.pair()
 	lengths := seq.Transform(far.RecvMany(reactor.Unlimited), func(l reactor.Lease) int {

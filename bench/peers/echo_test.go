@@ -91,7 +91,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// stream is an endless sequence of bytes that depends on its number only.
+// stream returns an endless sequence of bytes that depends on its number only.
 func stream(number uint64) io.Reader {
 	return rand.NewChaCha8([32]byte{byte(number), byte(number >> 8)})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/bench/units"
 )
 
-// result has a few seconds of a load. Its name must not be interpreted as HTML.
+// result returns a few seconds of a load. Its name must not be interpreted as HTML.
 func result(name string, rate float64) *record.Result {
 	r := &record.Result{Schema: record.Schema, Name: name, Mode: "rate", Target: "tcp://127.0.0.1:1", Connections: 3,
 		Loops: 1, Ring: "io_uring", Warnings: []string{"it is <b>loud</b>"}}

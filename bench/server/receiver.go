@@ -20,7 +20,7 @@ type conn struct {
 	closed bool
 }
 
-// output is what a connection needs while it sends or closes. The listener keeps the free ones. Pieces to send are
+// output is the state of a connection while it sends or closes. The listener keeps the free ones. Pieces to send are
 // queued. The whole queue is sent by one operation, and meanwhile new pieces are queued.
 type output struct {
 	c       *conn

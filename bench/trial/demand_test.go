@@ -6,7 +6,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// phase has 100 messages of 1 ms to 100 ms, and one failure.
+// phase returns 100 messages of 1 ms to 100 ms, and one failure.
 func phase() *record.Phase {
 	w := record.NewWindow()
 	for i := range 100 {

@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// oneAtATime is an echo server that serves one message of all connections in each pause.
+// oneAtATime runs an echo server that serves one message of all connections in each pause.
 func oneAtATime(t *testing.T, pause time.Duration) engine.Target {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

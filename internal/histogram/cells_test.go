@@ -10,7 +10,7 @@ import (
 
 var sample = New(1, -14, 6, 100*time.Microsecond, time.Millisecond, time.Second, 90*time.Second)
 
-// durations are those around each bound, the extremes, and random ones of all sizes.
+// durations returns the durations around each bound, the extremes, and random ones of all sizes.
 func durations(c *Cells) []time.Duration {
 	ds := []time.Duration{math.MinInt64, -1, 0, 1, 2, math.MaxInt64}
 	for _, b := range c.Bounds() {

@@ -6,8 +6,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// Ring is what a loop needs of a ring. The contract is that of package uring. All methods but Wake are called on the
-// loop's thread.
+// Ring is the ring of a loop. Its contract is package uring's. All methods but Wake are called on the loop's thread.
 type Ring interface {
 	// Enable binds the ring to the calling thread. It is called once, before the methods below.
 	Enable() error
@@ -37,7 +36,7 @@ type BufferTaker interface {
 
 // OverflowCounter is a Ring whose completion queue can be full, so that completions have to wait behind it.
 type OverflowCounter interface {
-	// Overflows is how many times Enter has found such completions. From any thread, after Close too.
+	// Overflows returns how many times Enter has found such completions. From any thread, after Close too.
 	Overflows() uint64
 }
 

@@ -6,18 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// System is what a loop needs of the machine besides its ring: threads, a clock, and the system calls that do not
-// block and so need no entry.
+// System is the machine of a loop besides its ring: threads, a clock, and the system calls that do not block and so
+// need no entry.
 //
 // The system calls behave as in package unix, with its errors. Descriptors are numbered as those of the ring.
 type System interface {
 	// BindThread binds the calling goroutine to its thread for good, and returns the thread's id.
 	BindThread() int
-	// Thread is the id of the calling thread.
+	// Thread returns the id of the calling thread.
 	Thread() int
-	// Clock is a monotonic time in nanoseconds, and never 0. From any thread.
+	// Clock returns a monotonic time in nanoseconds, never 0. From any thread.
 	Clock() int64
-	// ThreadTime is the CPU time that a thread has used, in nanoseconds; 0 if it is not known. From any thread.
+	// ThreadTime returns the CPU time that a thread has used, in nanoseconds; 0 if unknown. From any thread.
 	ThreadTime(thread int) int64
 
 	SocketSystem

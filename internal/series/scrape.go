@@ -47,7 +47,7 @@ func (s *Scrape) with(pairs []*dto.LabelPair, labels []string) []*dto.LabelPair 
 	return all
 }
 
-// Owner is what series are of, such as a listener.
+// Owner labels the series of one thing, such as a listener.
 type Owner struct {
 	scrape *Scrape
 	pairs  []*dto.LabelPair // in the order of their names

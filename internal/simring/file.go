@@ -12,7 +12,7 @@ import (
 // mistake fails. Each machine has as many numbers.
 const firstFd = 1 << 20
 
-// object is what can be open: a socket, an end of a pipe, a file of a disk.
+// object can be open: a socket, an end of a pipe, a file of a disk.
 type object interface {
 	attach(f *file) // f is the open file of it
 	events() uint32 // what poll(2) says of it
@@ -20,8 +20,8 @@ type object interface {
 	String() string // for the trace
 }
 
-// node is what objects have in common. Its file is nil while the object is not open: a connection that was not accepted
-// yet, or that outlives its descriptor.
+// node has what objects share. Its file is nil while the object is not open: a connection that was not accepted yet, or
+// that outlives its descriptor.
 type node struct {
 	k    *Kernel
 	file *file

@@ -16,7 +16,7 @@ type regular struct {
 
 func (r *regular) String() string { return fmt.Sprintf("inode %d", r.inode.number) }
 
-// events: a file can always be read and written, which is why nothing waits for it.
+// events reports that a file can always be read and written, which is why nothing waits for it.
 func (r *regular) events() uint32 { return unix.POLLIN | unix.POLLOUT }
 
 func (r *regular) release() {
@@ -28,7 +28,7 @@ const knownOpenFlags = unix.O_ACCMODE | unix.O_CREAT | unix.O_EXCL | unix.O_TRUN
 	unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_DIRECT | unix.O_SYNC | unix.O_DSYNC | unix.O_NOATIME |
 	unix.O_NOCTTY | unix.O_LARGEFILE | o_LARGEFILE
 
-// o_LARGEFILE is what the kernel has for it on 64-bit machines, where package unix has 0.
+// o_LARGEFILE is the kernel's value on 64-bit machines, where package unix has 0.
 const o_LARGEFILE = 0o100000
 
 // open simulates openat(2), but makes no descriptor.

@@ -32,7 +32,7 @@ type ring interface {
 	Close() error
 }
 
-// calls are the system calls beside the ring, as package unix has them.
+// calls are the system calls next to the ring, as package unix has them.
 type calls interface {
 	Socket(family, kind, protocol int) (fd int, err error)
 	Bind(fd int, sa unix.Sockaddr) error
@@ -111,7 +111,7 @@ func (m *machine) must(err error) {
 	}
 }
 
-// str is a string as entries take it, relative to the test's directory if it is not absolute.
+// str returns a string as entries take it, relative to the test's directory if it is not absolute.
 func (m *machine) str(s string) unsafe.Pointer {
 	b := append([]byte(s), 0)
 	m.keep = append(m.keep, b)
@@ -224,25 +224,25 @@ func (m *machine) socket(family, kind int) int {
 	return fd
 }
 
-// inet is a struct sockaddr_in of the loopback interface.
+// inet returns a struct sockaddr_in of the loopback interface.
 func inet(port uint16) []byte {
 	b := binary.NativeEndian.AppendUint16(nil, unix.AF_INET)
 	return append(binary.BigEndian.AppendUint16(b, port), 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
 }
 
-// inet6 is a struct sockaddr_in6 of it.
+// inet6 returns a struct sockaddr_in6 of it.
 func inet6(port uint16) []byte {
 	b := binary.NativeEndian.AppendUint16(nil, unix.AF_INET6)
 	b = append(binary.BigEndian.AppendUint16(b, port), 0, 0, 0, 0)
 	return append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0)
 }
 
-// named is a struct sockaddr_un.
+// named returns a struct sockaddr_un.
 func named(name string) []byte {
 	return append(binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX), name...)
 }
 
-// sockaddr is a struct sockaddr as package unix has it.
+// sockaddr returns a struct sockaddr as package unix has it.
 func sockaddr(b []byte) unix.Sockaddr {
 	port := int(binary.BigEndian.Uint16(b[2:]))
 	switch binary.NativeEndian.Uint16(b) {
@@ -270,7 +270,7 @@ func (m *machine) shutdownWrite(fd int) {
 	m.must(m.sys.Shutdown(fd, unix.SHUT_WR))
 }
 
-// failure is an error as the result of an entry.
+// failure returns an error as the result of an entry.
 func failure(err error) int {
 	var errno unix.Errno
 	errors.As(err, &errno)
@@ -305,8 +305,8 @@ func (m *machine) gets(want string, fd, n, flags int) {
 	}
 }
 
-// pair is a connection by way of a listener, which is at an address that the kernel has free: ports are
-// tried one after the other.
+// pair returns a connection by way of a listener, at an address that the kernel has free: ports are tried one after the
+// other.
 func (m *machine) pair(family int) (a, b int) {
 	m.Helper()
 	ln := m.socket(family, unix.SOCK_STREAM)

@@ -18,7 +18,7 @@ func onThread(f func(k *simring.Kernel, sys simring.System)) error {
 	})
 }
 
-// socketpair is a pair of sockets.
+// socketpair returns a pair of sockets.
 func socketpair(k *simring.Kernel, sys simring.System) (a, b int) {
 	fds, err := sys.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {

@@ -57,7 +57,7 @@ func (k *Kernel) start(name string, exitable bool, f func(t *Thread)) *Thread {
 	return t
 }
 
-// exited is what a Goexit of a thread is turned into.
+// exited is the panic that a Goexit of a thread is turned into.
 type exited struct{}
 
 // resume lets the thread run until it waits. False: it has ended.

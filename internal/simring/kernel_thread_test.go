@@ -28,7 +28,7 @@ func wrong(t *testing.T, err error, text string) {
 	}
 }
 
-// takeTurns has threads that say their numbers, a few times each.
+// takeTurns runs threads that say their numbers, a few times each.
 func takeTurns(k *simring.Kernel, say func(thread int)) {
 	for i := range 3 {
 		k.Go(fmt.Sprintf("thread%d", i), func(th *simring.Thread) {

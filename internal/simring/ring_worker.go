@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// job is what a worker thread of a ring does for an entry. Jobs are done in any order.
+// job is the work of a ring's worker thread for an entry. Jobs are done in any order.
 type job struct {
 	e           *entry
 	state       jobState

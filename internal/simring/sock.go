@@ -20,7 +20,7 @@ type socket interface {
 	shutdown(how int) unix.Errno
 }
 
-// sock is what sockets have in common.
+// sock has what sockets share.
 type sock struct {
 	node
 	family  int

@@ -37,7 +37,7 @@ const (
 	unixConnected
 )
 
-// parcel is what one call has sent: bytes, and the files that go with the first of them.
+// parcel is the data that one call has sent: bytes, and the files that go with the first of them.
 type parcel struct {
 	data  []byte
 	files []*file
@@ -77,7 +77,7 @@ func (s *unixSocket) full(n int) bool {
 	return len(s.in) != 0 && s.held+n > s.k.Odds.Buffer || s.stream() && s.held >= s.k.Odds.Buffer
 }
 
-// unread is how much the peer has not received yet.
+// unread returns how much the peer has not received yet.
 func (s *unixSocket) unread() int {
 	if s.state != unixConnected || s.datagrams() {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// localPair is a connection of unix sockets at an abstract name.
+// localPair returns a connection of unix sockets at an abstract name.
 func (m *machine) localPair(kind int) (a, b int) {
 	m.Helper()
 	ln := m.socket(unix.AF_UNIX, kind)

@@ -86,7 +86,7 @@ func vectors(iov *unix.Iovec, n int) (pieces [][]byte) {
 	return pieces
 }
 
-// outgoing reads what a struct msghdr says is to be sent.
+// outgoing reads the message that a struct msghdr describes.
 func (k *Kernel) outgoing(h *unix.Msghdr, flags int) (*message, unix.Errno) {
 	m := &message{pieces: vectors(h.Iov, int(h.Iovlen)), flags: flags}
 	if h.Name != nil && h.Namelen != 0 {

@@ -60,18 +60,18 @@ const (
 	reset
 )
 
-// connected: the socket is, or was, one side of a connection.
+// connected reports whether the socket is, or was, one side of a connection.
 func (s tcpState) connected() bool { return s >= established }
 
-// finSent: our FIN is queued, or has arrived.
+// finSent reports whether our FIN is queued, or has arrived.
 func (s tcpState) finSent() bool {
 	return s == finWait1 || s == finWait2 || s == closing || s == timeWait
 }
 
-// finUnderWay: our FIN is queued, and has not arrived.
+// finUnderWay reports whether our FIN is queued, and has not arrived.
 func (s tcpState) finUnderWay() bool { return s == finWait1 || s == closing }
 
-// finReceived: the peer's FIN has arrived.
+// finReceived reports whether the peer's FIN has arrived.
 func (s tcpState) finReceived() bool { return s == closeWait || s == closing || s == timeWait }
 
 // after returns the state that a transition leads to: the same if it leads to no other.
@@ -93,7 +93,7 @@ func newTCP(s sock) socket { return &tcp{sock: s} }
 
 func (e *tcp) String() string { return fmt.Sprintf("TCP %v–%v", e.local, e.remote) }
 
-// atEnd: a receive finds the end of the stream when all that arrived is read.
+// atEnd reports whether a receive finds the end of the stream when all that arrived is read.
 func (e *tcp) atEnd() bool {
 	return e.state.finReceived() || e.state == reset || e.state == refused || e.readShut
 }

@@ -11,7 +11,7 @@ import (
 
 var anyPort = &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
 
-// connection is a TCP connection, for whose making one thread waits for the other.
+// connection makes a TCP connection; one thread waits for the other.
 func connection(t *testing.T, odds simring.Odds, client, server func(p simring.Process, fd int)) {
 	t.Helper()
 	err := threads(func(k *simring.Kernel) {

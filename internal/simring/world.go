@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// world is what the machines of a simulation share: time, chance, threads and errors. Its methods are promoted to
-// [Kernel].
+// world is the state that the machines of a simulation share: time, chance, threads and errors. Its methods are
+// promoted to [Kernel].
 type world struct {
 	rng      *rand.Rand
 	now      int64

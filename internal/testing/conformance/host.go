@@ -20,19 +20,19 @@ type host interface {
 	newLoop() (*reactor.Loop, error)
 	// spawn starts a thread.
 	spawn(name string, f func())
-	// thread is the id of the calling thread.
+	// thread returns the id of the calling thread.
 	thread() int
 	// newSignal makes a signal.
 	newSignal() signal
-	// now is the time, in nanoseconds, on the clock that loops have.
+	// now returns the time, in nanoseconds, on the clock of the loops.
 	now() int64
-	// patience is how long anything may take before the case is given up. Nothing is expected to.
+	// patience returns how long anything may take before the case is given up. Nothing is expected to.
 	patience() time.Duration
 	// deliver waits until what was sent has arrived, and what is complete is with the loop's ring.
 	deliver()
-	// descriptors is how many are open.
+	// descriptors counts the open descriptors.
 	descriptors() int
-	// temp is a directory for files that are removed after the case.
+	// temp makes a directory for files that are removed after the case.
 	temp(t *testing.T) string
 	// child starts a process that waits for a signal to end it.
 	child(t *testing.T) (pid int)
@@ -40,9 +40,9 @@ type host interface {
 	kill(pid int, sig unix.Signal) error
 	// interrupt sends the process of the loop a signal.
 	interrupt(sig unix.Signal) error
-	// accepts is what may come of a case, faults of the host considered, if want is what comes of it without.
+	// accepts returns what a case may result in, with the faults of the host, if want is its result without them.
 	accepts(situation, expectation) expectation
-	// lacks says why the host has no such case; "" if it has.
+	// lacks returns why the host has no such case; "" if it has.
 	lacks(expectation) string
 
 	calls

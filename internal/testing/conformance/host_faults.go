@@ -45,7 +45,7 @@ func draw(k *simring.Kernel) (drawn []fault) {
 	return drawn
 }
 
-// inPieces: bytes arrive in more pieces than they were sent in, and a stop request may come between two of them.
+// inPieces expects bytes to arrive in more pieces than they were sent in; a stop request may come between two of them.
 func inPieces(how situation, want expectation) expectation {
 	want = again(how, want)
 	return want.each(func(e completion) completion {
@@ -57,7 +57,7 @@ func inPieces(how situation, want expectation) expectation {
 	})
 }
 
-// tooLate: an operation that was to be complete when stop is requested may still be in flight.
+// tooLate expects that an operation that was to be complete when stop is requested may still be in flight.
 func tooLate(how situation, want expectation) expectation {
 	if how.name != stoppedAfterCompletion {
 		return want
@@ -69,7 +69,8 @@ func tooLate(how situation, want expectation) expectation {
 	})
 }
 
-// again: when the ring ends a multishot entry, the loop re-arms it, and a level that still holds is reported once more.
+// again allows further items: when the ring ends a multishot entry, the loop re-arms it, and a level that still holds
+// is reported once more.
 func again(_ situation, want expectation) expectation {
 	want.more = want.more || want.items != 0
 	return want

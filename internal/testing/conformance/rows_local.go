@@ -64,7 +64,7 @@ var crowdedOrStopped = fails(unix.EAGAIN).each(func(c completion) completion {
 	return c.or(completion{channel: sendertest.OnStopped})
 })
 
-// faultOnly are the cells of a connect that fails immediately, and is like others but for that.
+// faultOnly returns the cells of a connect that differs from others only in that it fails immediately.
 func faultOnly(errno unix.Errno) cells {
 	return only(successImmediately, fails(errno), "a connect like others")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/internal/simring"
 )
 
-// Sleepers has a thread that sleeps. No sleep is shorter than asked for.
+// Sleepers runs a thread that sleeps. No sleep is shorter than asked for.
 func Sleepers(k *simring.Kernel) (check func()) {
 	early := 0
 	k.Go("sleeper", func(t *simring.Thread) {

@@ -46,7 +46,7 @@ func TestFlawsAreFound(t *testing.T) {
 	}
 	for _, flaw := range simring.Flaws {
 		finders[flaw] = []string{"echo", "loops"}
-		if flaw != simring.LoseBytes { // tasks cancel when they do not care any more
+		if flaw != simring.LoseBytes { // tasks cancel when they no longer care
 			finders[flaw] = append(finders[flaw], "tasks")
 		}
 	}
