@@ -59,6 +59,9 @@ func Dear(sent []*x509.Certificate) bool {
 	})
 }
 
+// errNoName means that a server is on a unix socket, whose address has no host name.
+var errNoName = fmt.Errorf("%w: there is no name to verify it by: set server_name or sans", ErrName)
+
 // servers returns a VerifyConnection for servers. Their certificate needs the name, or one of the names of p if there
 // are any. crypto/tls must not verify them itself, because it has no limits.
 func (p *peers) servers(authorities *x509.CertPool, name string) func(tls.ConnectionState) error {
@@ -67,7 +70,11 @@ func (p *peers) servers(authorities *x509.CertPool, name string) func(tls.Connec
 			return refused(state, errors.New("the server sent no certificate"))
 		}
 		err := bounded(state.PeerCertificates)
-		if err == nil && len(p.names) == 0 {
+		switch {
+		case err != nil || len(p.names) > 0:
+		case name == "":
+			err = errNoName
+		default:
 			err = state.PeerCertificates[0].VerifyHostname(name)
 		}
 		if err == nil {

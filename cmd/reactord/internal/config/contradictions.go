@@ -215,9 +215,9 @@ func (v *validator) unixServers(at *step, b *Backend) {
 			v.add(s.at, "%s does not fit the server %s: a unix socket has no IP address and no port", s.at.name(), server)
 		}
 	}
-	if t := &b.TLS; t.Enabled && t.ServerName == "" && !t.Insecure {
-		v.add(at.of("tls").of("server_name"), "server_name is required for the server %s: a unix socket has no host name",
-			server)
+	if t := &b.TLS; t.Enabled && t.ServerName == "" && len(t.SANs) == 0 && !t.Insecure {
+		v.add(at.of("tls").of("server_name"), "server_name or sans is required for the server %s: a unix socket has no "+
+			"host name", server)
 	}
 }
 

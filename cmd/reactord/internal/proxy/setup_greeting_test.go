@@ -234,7 +234,8 @@ func certFiles(t *testing.T) (config.Certificate, *x509.CertPool) {
 	return config.Certificate{Cert: path}, pool
 }
 
-// TLS ends here, after a PROXY header; the server is told of it, and by STARTTLS and TLS where it wants that.
+// TLS ends here, after a PROXY header; the server is told of it, and by STARTTLS and TLS where it wants that. The
+// server is one of TCP, or on a unix socket.
 func TestTLSOnEachSide(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for _, test := range []struct {
@@ -252,53 +253,55 @@ func TestTLSOnEachSide(t *testing.T) {
 			{name: "server is asked behind TLS", client: true, server: true, asked: "smtp", greets: "220 mail\r\n"},
 			{name: "client asks, server has TLS", client: true, server: true, asks: "smtp", greets: "220 x ESMTP\r\n"},
 		} {
-			t.Run(test.name, func(t *testing.T) {
-				cert, pool := certFiles(t)
-				pair, err := tls.LoadX509KeyPair(cert.Cert, cert.Cert)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ln := listen(t)
-				p := startAs(t, ring, func(l *plan.Listener) {
-					trusting(l)
-					if l.StartTLS = "none"; test.asks != "" {
-						l.StartTLS = test.asks
+			for network, listen := range map[string]func(*testing.T) net.Listener{"tcp": listen, "unix": listenPath} {
+				t.Run(test.name+"/"+network, func(t *testing.T) {
+					cert, pool := certFiles(t)
+					pair, err := tls.LoadX509KeyPair(cert.Cert, cert.Cert)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ln := listen(t)
+					p := startAs(t, ring, func(l *plan.Listener) {
+						trusting(l)
+						if l.StartTLS = "none"; test.asks != "" {
+							l.StartTLS = test.asks
+						}
+						if test.client {
+							l.TLS.Certificates, l.TLS.ALPN = []config.Certificate{cert}, []string{"x"}
+						}
+					}, func(b *config.Backend) {
+						telling("v2", "ssl", "alpn", "authority")(b)
+						b.TLS.Enabled, b.TLS.CA, b.TLS.ServerName = test.server, cert.Cert, "a.test"
+						if test.asked != "" {
+							b.TLS.StartTLS = test.asked
+						}
+					}, ln)
+					raw := dialProxy(t, p)
+					write(t, raw, told1)
+					var c net.Conn = raw
+					if !test.client {
+						write(t, raw, "early ")
+					}
+					served := make(chan error, 1)
+					go func() { served <- serveTLS(ln, pair, test.server, string(test.asked), test.greets, test.client) }()
+					if test.asks != "" {
+						askForTLS(t, raw)
 					}
 					if test.client {
-						l.TLS.Certificates, l.TLS.ALPN = []config.Certificate{cert}, []string{"x"}
+						c = tls.Client(raw, &tls.Config{ServerName: "a.test", RootCAs: pool, NextProtos: []string{"x"}})
+						write(t, c, "early ")
 					}
-				}, func(b *config.Backend) {
-					telling("v2", "ssl", "alpn", "authority")(b)
-					b.TLS.Enabled, b.TLS.CA, b.TLS.ServerName = test.server, cert.Cert, "a.test"
-					if test.asked != "" {
-						b.TLS.StartTLS = test.asked
+					if test.asks == "" && test.asked != "" {
+						expect(t, c, test.greets)
 					}
-				}, ln)
-				raw := dialProxy(t, p)
-				write(t, raw, told1)
-				var c net.Conn = raw
-				if !test.client {
-					write(t, raw, "early ")
-				}
-				served := make(chan error, 1)
-				go func() { served <- serveTLS(ln, pair, test.server, string(test.asked), test.greets, test.client) }()
-				if test.asks != "" {
-					askForTLS(t, raw)
-				}
-				if test.client {
-					c = tls.Client(raw, &tls.Config{ServerName: "a.test", RootCAs: pool, NextProtos: []string{"x"}})
-					write(t, c, "early ")
-				}
-				if test.asks == "" && test.asked != "" {
-					expect(t, c, test.greets)
-				}
-				write(t, c, "hello")
-				expect(t, c, "early hello")
-				raw.Close()
-				if err := <-served; err != nil {
-					t.Error(err)
-				}
-			})
+					write(t, c, "hello")
+					expect(t, c, "early hello")
+					raw.Close()
+					if err := <-served; err != nil {
+						t.Error(err)
+					}
+				})
+			}
 		}
 	})
 }

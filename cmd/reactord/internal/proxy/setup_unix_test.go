@@ -30,6 +30,9 @@ func listenUnix(t *testing.T, path string) net.Listener {
 	return ln
 }
 
+// listenPath listens on a unix socket with a path.
+func listenPath(t *testing.T) net.Listener { return listenUnix(t, socketPath(t)) }
+
 func acceptUnix(t *testing.T, ln net.Listener) *net.UnixConn {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -160,6 +163,36 @@ func TestUnixServerFaults(t *testing.T) {
 				t.Errorf("%s: counted %d times", reason, n)
 			}
 		}
+	})
+}
+
+// TestUnixServerIsReplaced removes the file of a unix socket and lets another server listen there. Meanwhile another
+// server gets the connections; the one that was open stays with the first.
+func TestUnixServerIsReplaced(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		path, other := socketPath(t), listen(t)
+		go echo(other)
+		first := listenUnix(t, path)
+		first.(*net.UnixListener).SetUnlinkOnClose(false)
+		f := setupOf(Backend{Servers: []Server{{Name: "unix", Path: path}}, Set: func(b *config.Backend) { b.Retries = 1 }},
+			other)
+		f.Backends[0].Servers[1].Priority = 1
+		f.Ring, f.Loops = ring, 1
+		p := f.run(t)
+		held, heldBy := dialProxy(t, p), acceptUnix(t, first)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		c := dialProxy(t, p)
+		write(t, c, "x")
+		expect(t, c, "x")
+		c.Close()
+		if n := failuresOf(p, "unix", "refused"); n != 1 {
+			t.Errorf("the missing file has failed %d connects", n)
+		}
+		second := listenUnix(t, path)
+		transfer1MiB(t, dialProxy(t, p), acceptUnix(t, second))
+		transfer1MiB(t, held, heldBy)
 	})
 }
 
