@@ -3,6 +3,8 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,6 +41,7 @@ func TestSandbox(t *testing.T) {
 		u := readUnit(t, files...)
 		listen, logs := fmt.Sprintf("127.%d.%d.2:80", 100+os.Getpid()>>8&63, os.Getpid()&255), t.TempDir()
 		share(t, logs)
+		app := listenApp(t)
 		config := filepath.Join(t.TempDir(), "reactord.yaml")
 		writeFile(t, config, fmt.Sprintf(`
 loops: 2
@@ -50,11 +53,15 @@ listeners:
   - {name: web, address: "%s", backend: app}
   - {name: datagrams, address: "udp://%[2]s", backend: app}
   - {name: file, address: "unix:///run/reactord/web.sock", backend: app}
+  - {name: allowed, address: "unix:///run/reactord/allowed.sock", backend: allowed}
+  - {name: denied, address: "unix:///run/reactord/denied.sock", backend: denied}
 backends:
   - {name: app, servers: ["%s"], check: {interval: 1s}}
+  - {name: allowed, servers: ["unix:///run/app/allowed"]}
+  - {name: denied, servers: ["unix:///run/app/denied"], retries: 0}
 `, stranger, listen, serve(t, echo)))
 		share(t, config)
-		d := spawnInSandbox(t, u, config, logs)
+		d, run := spawnInSandbox(t, u, config, logs, app)
 		d.addr = d.await("listening").str("address")
 		d.metrics = d.await("metrics").str("address")
 		g := generationsOf(t, d)
@@ -74,8 +81,13 @@ backends:
 			}
 		}
 		exchange()
-		if status, _ := g.get("/metrics"); status != http.StatusOK {
-			t.Errorf("/metrics: status %d", status)
+		exchangeWithApps(t, run)
+		if why := g.await("no server available").str("last"); !strings.Contains(why, "permissions of the server's socket") {
+			t.Errorf("the log says %q", why)
+		}
+		if status, body := g.get("/metrics"); status != http.StatusOK || !strings.Contains(body,
+			`reactord_server_connect_failures_total{backend="denied",reason="denied",server="unix:///run/app/denied"} 1`) {
+			t.Errorf("/metrics: status %d, %s", status, body)
 		}
 		for signal, msg := range map[syscall.Signal]string{
 			syscall.SIGHUP: "reloaded", syscall.SIGUSR1: "access log reopened",
@@ -99,6 +111,38 @@ backends:
 	})
 }
 
+// listenApp makes a directory with two unix sockets of servers that echo: the stranger's group may connect to the one
+// that is called allowed, and nobody but root to the other.
+func listenApp(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Dir(socketPath(t))
+	for name, mode := range map[string]os.FileMode{"allowed": 0o660, "denied": 0o600} {
+		path := filepath.Join(dir, name)
+		serveUnix(t, path)
+		if err := errors.Join(os.Chown(path, 0, stranger), os.Chmod(path, mode), os.Chmod(dir, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// exchangeWithApps sends through the listeners in the directory run to the servers of listenApp.
+func exchangeWithApps(t *testing.T, run string) {
+	t.Helper()
+	for name, want := range map[string]string{"allowed": "x", "denied": ""} {
+		c, err := net.Dial("unix", filepath.Join(run, name+".sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.Write([]byte("x"))
+		_ = c.(*net.UnixConn).CloseWrite()
+		if got, _ := io.ReadAll(c); string(got) != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		c.Close()
+	}
+}
+
 // stranger is a user that no process of this machine is. It stands for the unit's.
 const stranger = 64123
 
@@ -110,16 +154,16 @@ func share(t *testing.T, path string) {
 	}
 }
 
-// spawnInSandbox runs the daemon as the unit does, with a configuration and a directory for logs. Programs and files
-// are bound to where the stranger can reach them.
-func spawnInSandbox(t *testing.T, u unit, config, logs string) *daemon {
+// spawnInSandbox runs the daemon as the unit does, with a configuration, a directory for logs and one of servers.
+// Programs and files are bound to where the stranger can reach them. run is the daemon's /run/reactord.
+func spawnInSandbox(t *testing.T, u unit, config, logs, app string) (d *daemon, run string) {
 	t.Helper()
 	const program, sandbox, file = "/run/program", "/run/sandbox", "/run/reactord.yaml"
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := t.TempDir()
+	run = filepath.Dir(socketPath(t))
 	share(t, run)
 	capabilities := "-all"
 	for _, c := range u["CapabilityBoundingSet"] {
@@ -128,11 +172,12 @@ func spawnInSandbox(t *testing.T, u unit, config, logs string) *daemon {
 	behind := append(u.limits(t),
 		"bwrap", "--cap-add", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
 		"--tmpfs", "/run", "--bind", run, "/run/reactord", "--tmpfs", "/var/log", "--bind", logs, "/var/log/reactord",
+		"--ro-bind", app, "/run/app",
 		"--ro-bind", reactord, program, "--ro-bind", self, sandbox, "--ro-bind", config, file,
 		"setpriv", "--reuid", fmt.Sprint(stranger), "--regid", fmt.Sprint(stranger), "--clear-groups", "--no-new-privs",
 		"--inh-caps", capabilities, "--ambient-caps", capabilities, "--bounding-set", capabilities,
 		sandbox, program)
-	return spawnCommand(t, append(behind, u.command(t, file)[1:]...), []string{u.filter(t)})
+	return spawnCommand(t, append(behind, u.command(t, file)[1:]...), []string{u.filter(t)}), run
 }
 
 // limits is a command that sets the limits of the unit.

@@ -2,6 +2,7 @@ package serveraddr
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 )
 
@@ -9,11 +10,14 @@ import (
 // EAGAIN, which for other sockets is a shortage of this machine. See unix(7).
 var ErrBacklogFull = errors.New("the backlog of the server's socket is full")
 
+// ErrDenied is the failure of a connect to a unix socket that this process may not connect to. It is about that server:
+// other sockets may be allowed.
+var ErrDenied = errors.New("the permissions of the server's socket, or of its directory, do not allow it")
+
 // connectFaults explains errors of connects to unix sockets.
 var connectFaults = map[syscall.Errno]string{
 	syscall.ENOENT:       "the server's socket does not exist",
 	syscall.ECONNREFUSED: "nothing listens on the server's socket",
-	syscall.EACCES:       "the permissions of the server's socket, or of its directory, do not allow it",
 	syscall.EPROTOTYPE:   "the server's socket is not a stream socket",
 }
 
@@ -23,8 +27,11 @@ func (a Addr) ConnectError(err error) error {
 	if !a.IsUnix() || !ok {
 		return err
 	}
-	if errno == syscall.EAGAIN {
+	switch errno {
+	case syscall.EAGAIN:
 		return ErrBacklogFull
+	case syscall.EACCES, syscall.EPERM:
+		return fmt.Errorf("%w: %w", ErrDenied, err)
 	}
 	if why := connectFaults[errno]; why != "" {
 		return fault{why, err}

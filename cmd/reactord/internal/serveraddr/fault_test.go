@@ -14,7 +14,10 @@ func TestConnectError(t *testing.T) {
 		syscall.EAGAIN:       "the backlog of the server's socket is full",
 		syscall.ENOENT:       "the server's socket does not exist: no such file",
 		syscall.ECONNREFUSED: "nothing listens on the server's socket: connection refused",
-		syscall.EACCES:       "permission denied", syscall.EIO: "input/output error", errors.New("x"): "x",
+		syscall.EACCES:       "do not allow it: permission denied",
+		syscall.EPERM:        "do not allow it: operation not permitted",
+		syscall.EIO:          "input/output error",
+		errors.New("x"):      "x",
 	} {
 		got := unix.ConnectError(err)
 		if !strings.Contains(got.Error(), want) || errors.Is(got, err) != (err != syscall.EAGAIN) {

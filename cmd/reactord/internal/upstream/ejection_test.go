@@ -212,3 +212,27 @@ func TestCheckInPlaceOfEjection(t *testing.T) {
 		eventually(t, "the check has it back", func() bool { return s.State() == Up })
 	})
 }
+
+// A server on a unix socket to which this process may not connect is ejected: others may be allowed. What this machine
+// lacks ejects none.
+func TestEjectionOfADeniedServer(t *testing.T) {
+	r := run(t, reactor.Epoll, 1)
+	for err, want := range map[error]State{
+		serveraddr.Unix("/a").ConnectError(syscall.EACCES): Ejected,
+		serveraddr.Unix("/a").ConnectError(syscall.EAGAIN): Ejected,
+		serveraddr.Unix("/a").ConnectError(syscall.EMFILE): Up,
+		syscall.EACCES: Up,
+	} {
+		s := r.commit(backend("a", 2, lasting))["a"].Group().Servers[0]
+		r.on(func() {
+			for range s.Backend.Settings().Ejection.Failures {
+				s.Failed(err)
+			}
+		})
+		r.on(func() {}) // the suggestion has been decided
+		if got := s.State(); got != want {
+			t.Errorf("after %v it is %v, want %v", err, got, want)
+		}
+		r.commit()
+	}
+}

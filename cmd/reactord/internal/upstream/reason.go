@@ -18,6 +18,7 @@ const (
 	reasonUnreachable
 	reasonReset
 	reasonAddrNotAvail // no free port on this machine
+	reasonDenied       // this process may not connect to the server's unix socket
 	reasonBacklogFull  // no room in the backlog of the server's unix socket
 	reasonLocalLimit   // out of descriptors or memory on this machine, or not permitted
 	reasonClient       // refused because of what the server received about the client
@@ -26,7 +27,8 @@ const (
 )
 
 var reasons = [reasonCount]string{
-	"refused", "timeout", "unreachable", "reset", "addrnotavail", "backlog_full", "local_limit", "client", "other",
+	"refused", "timeout", "unreachable", "reset", "addrnotavail", "denied", "backlog_full", "local_limit", "client",
+	"other",
 }
 
 var reasonOfErrno = map[syscall.Errno]reason{
@@ -53,8 +55,11 @@ func reasonOf(err error) reason {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return reasonTimeout
 	}
-	if errors.Is(err, serveraddr.ErrBacklogFull) {
+	switch {
+	case errors.Is(err, serveraddr.ErrBacklogFull):
 		return reasonBacklogFull
+	case errors.Is(err, serveraddr.ErrDenied):
+		return reasonDenied
 	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		if r, ok := reasonOfErrno[errno]; ok {

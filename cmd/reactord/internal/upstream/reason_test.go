@@ -38,7 +38,8 @@ func TestReasons(t *testing.T) {
 		{syscall.ENOMEM, "local_limit", true},
 		{serveraddr.Unix("/a").ConnectError(syscall.EAGAIN), "backlog_full", false},
 		{serveraddr.Unix("/a").ConnectError(syscall.ENOENT), "refused", false},
-		{serveraddr.Unix("/a").ConnectError(syscall.EACCES), "local_limit", true},
+		{serveraddr.Unix("/a").ConnectError(syscall.EACCES), "denied", false},
+		{syscall.EACCES, "local_limit", true},
 		{errors.New("?"), "other", false},
 		{syscall.EIO, "other", false},
 	} {
