@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -64,17 +65,16 @@ func TestNamesOfUnixServers(t *testing.T) {
 						return nil, nil //nolint:nilnil // the configuration stays
 					}})
 				for range 2 { // the second resumes the session of the first
-					var c net.Conn = dialProxy(t, p)
-					if test.front {
-						c = tls.Client(c, &tls.Config{RootCAs: ca.Pool, ServerName: "proxy.test"})
-					}
-					if _, err := c.Write([]byte("x")); err == nil && test.want == "" {
-						expect(t, c, "x")
+					c, err := net.Dial("tcp", p.Addrs()[0].String())
+					switch {
+					case err != nil && test.want == "":
+						t.Fatal(err)
+					case err == nil: // else it was reset before it knew that it was connected
+						exchangeOne(t, c, test.front, ca, test.want == "")
 					}
 					if got := <-names; got != test.sni {
 						t.Errorf("the server was asked for %q, want %q", got, test.sni)
 					}
-					c.Close()
 				}
 				if test.want == "" {
 					return
@@ -91,6 +91,24 @@ func TestNamesOfUnixServers(t *testing.T) {
 				})
 			})
 		})
+	}
+}
+
+// exchangeOne sends a byte, which is to come back if the server's certificate is good.
+func exchangeOne(t *testing.T, c net.Conn, front bool, ca *certstest.Authority, good bool) {
+	t.Helper()
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	if front {
+		c = tls.Client(c, &tls.Config{RootCAs: ca.Pool, ServerName: "proxy.test"})
+	}
+	switch _, err := c.Write([]byte("x")); {
+	case good && err != nil:
+		t.Error(err)
+	case good:
+		expect(t, c, "x")
+	default:
+		_, _ = io.Copy(io.Discard, c) // until it is reset
 	}
 }
 
