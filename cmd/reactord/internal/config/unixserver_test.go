@@ -40,6 +40,21 @@ func TestUnixServers(t *testing.T) {
 			}
 		}
 	}
+	for path, want := range map[string]string{
+		"/" + strings.Repeat("a", 106): "",
+		"/" + strings.Repeat("a", 107): "is limited to 107 bytes, and this one has 108",
+		"@" + strings.Repeat("a", 106): "",
+		"@" + strings.Repeat("a", 107): "is limited to 107 bytes, and this one has 108",
+		"run/app.sock":                 "the path is not absolute",
+		"@":                            "no path",
+	} {
+		text := "listeners:\n- {name: l, address: '127.0.0.1:1', backend: b}\n" +
+			"backends:\n- {name: b, servers: ['unix://" + path + "']}\n"
+		_, _, err := Parse("f", []byte(text))
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
 	text := "listeners:\n- {name: l, address: '127.0.0.1:1', backend: b}\n" +
 		"backends:\n- {name: b, servers: ['unix:///a', 'unix:///a']}\n"
 	if _, _, err := Parse("f", []byte(text)); err == nil || !strings.Contains(err.Error(), "is used twice") {

@@ -192,6 +192,14 @@ func TestUnixTargets(t *testing.T) {
 		servers[0].Name != "unix:///run/app.sock" || servers[1].Address != serveraddr.Unix("@app") {
 		t.Errorf("%+v, %v", servers, err)
 	}
+	for path, want := range map[string]string{
+		"/" + strings.Repeat("a", 107): "is limited to 107 bytes", "run/app.sock": "the path is not absolute",
+	} {
+		_, err := parseText(`[{"targets": ["unix://`+path+`"]}]`, parseJSON)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
 }
 
 // What is wrong is named with its place.
