@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kept is the capability that a process keeps, if it has it.
+// kept is the capability that a process keeps if it has it.
 const kept = unix.CAP_NET_BIND_SERVICE
 
-// capabilities are the sets of a thread: see capget(2). There are two words for 64 capabilities.
+// capabilities has the capability sets of a thread, in two words for 64 capabilities: see capget(2).
 type capabilities [2]unix.CapUserData
 
 func euid() int { return os.Geteuid() }
 
-// Become has the program run as a user and a group, which are names or numbers; an empty group is the user's. A process
-// of root starts the program again, with the same arguments, environment and descriptors, and does not return. Any
-// other process, and one that is that user already, stays as it is: see [Check].
+// Become changes the user and the group of the program, given as names or numbers; an empty group means the user's. A
+// process of root executes the program again, with the same arguments, environment and descriptors, and does not
+// return. Any other process, and one that is that user already, stays as it is: see [Check].
 func Become(name, group string) error {
 	if name == "" || euid() != 0 {
 		return nil
@@ -33,7 +33,7 @@ func Become(name, group string) error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // what follows is of the thread that calls execve(2), and fails for good
+	runtime.LockOSThread() // for good: the rest concerns the thread that calls execve(2)
 	if err := to.drop(); err != nil {
 		return fmt.Errorf("becoming user %s: %w", name, err)
 	}
@@ -62,8 +62,8 @@ func Check(name, group string) error {
 	return nil
 }
 
-// Conceal keeps the memory of the process, with the keys of its certificates, from other processes of its user and out
-// of core dumps. execve(2) undoes that.
+// Conceal protects the memory of the process, with the keys of its certificates, from other processes of its user, and
+// keeps it out of core dumps. execve(2) undoes that.
 func Conceal() error {
 	return os.NewSyscallError("prctl(PR_SET_DUMPABLE)", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 }
@@ -106,8 +106,8 @@ func hasKept() (bool, error) {
 	return have[kept/32].Permitted&(1<<(kept%32)) != 0, os.NewSyscallError("capget", err)
 }
 
-// dropBounding takes all other capabilities out of the bounding set. Without CAP_SETPCAP that is not possible, and
-// not needed: no_new_privs keeps what is executed from gaining any.
+// dropBounding removes all other capabilities from the bounding set. Without CAP_SETPCAP that is not possible, and not
+// needed: with no_new_privs, executed programs gain none.
 func dropBounding() error {
 	for c := 0; ; c++ {
 		if c == kept {
@@ -122,7 +122,7 @@ func dropBounding() error {
 	}
 }
 
-// setCapabilities gives up all capabilities, but the one that is kept.
+// setCapabilities drops all capabilities except the kept one.
 func setCapabilities(keep bool) error {
 	var only capabilities
 	if keep {
@@ -132,7 +132,7 @@ func setCapabilities(keep bool) error {
 	return unix.Capset(header(), &only[0])
 }
 
-// setAmbient has the capability outlive execve(2), and no other.
+// setAmbient preserves the kept capability, and no other, across execve(2).
 func setAmbient(keep bool) error {
 	err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	if err == nil && keep {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lookup returns an error if the user or the group does not exist. ofGroup reports that it is the group.
+// Lookup returns an error if the user or the group does not exist. ofGroup reports whether it is the group.
 func Lookup(name, group string) (ofGroup bool, err error) {
 	if name == "" {
 		return false, nil
@@ -20,8 +20,8 @@ func Lookup(name, group string) (ofGroup bool, err error) {
 	return ofGroup, err
 }
 
-// Unreadable returns the existing files that the user could not open, with the errors. Only a process of root can
-// tell; others find none. The group is as in [Become].
+// Unreadable returns the existing files that the user cannot open, with the errors. Only a process of root can check
+// that; others find none. The group is as in [Become].
 func Unreadable(name, group string, paths []string) (map[string]error, error) {
 	if name == "" || euid() != 0 {
 		return nil, nil
@@ -34,7 +34,7 @@ func Unreadable(name, group string, paths []string) (map[string]error, error) {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // for good: the thread ends with this goroutine, and its identity with it
-		err := as.open()
+		err := as.assume()
 		for _, path := range paths {
 			if err != nil {
 				break
@@ -51,10 +51,10 @@ func Unreadable(name, group string, paths []string) (map[string]error, error) {
 	return found, <-done
 }
 
-// open has the calling thread, and no other, open files as the account. The kernel takes the capabilities that would
-// override permissions from a thread whose file system user is no longer root.
-func (to ids) open() error {
-	if err := unix.Setgroups(to.groups); err != nil { // that of syscall is for all threads
+// assume gives the calling thread, and no other, the account's permissions for files. The kernel drops the capabilities
+// that would override permissions when the file system user of a thread is no longer root.
+func (to ids) assume() error {
+	if err := unix.Setgroups(to.groups); err != nil { // syscall.Setgroups would change all threads
 		return os.NewSyscallError("setgroups", err)
 	}
 	if err := unix.Setfsgid(to.gid); err != nil {

@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// ids are the numbers of an account.
+// ids has the numeric IDs of an account.
 type ids struct {
 	uid, gid int
 	groups   []int // supplementary ones
 }
 
-// lookup finds a user and a group by name or number. Without a group it is the user's.
+// lookup finds a user and a group by name or number. An empty group means the user's.
 func lookup(name, group string) (a ids, err error) {
 	u, err := user.Lookup(name)
 	if number, wrong := strconv.Atoi(name); err != nil && wrong == nil {

@@ -1,9 +1,9 @@
 // Package connlimit bounds the connections of HTTP servers.
 //
-// A bound alone would let idle clients keep all others out. So a connection that arrives when there is no room takes
-// the place of one that waits for a request: of the source that has most connections, the one that has waited longest.
-// A source is an address, and in IPv6 a prefix of 64 bits. A request that is being answered is never interrupted; if
-// all connections have one, the new connection is closed.
+// A bound alone would let idle clients keep all others out. So a connection that arrives at the limit replaces one that
+// waits for a request: among the clients with the most connections, the one that has waited longest. Clients are
+// counted by address, and in IPv6 by a prefix of 64 bits. A request that is being answered is never interrupted; if all
+// connections have one, the new connection is closed.
 package connlimit
 
 import (
@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// Limit bounds the connections of one or several HTTP servers together. Each of them needs all three: the listener, the
-// handler, and ConnContext. Its methods may be called from any goroutine.
+// Limit bounds the connections of one or several HTTP servers together. Each server needs all three: Listener, Handler
+// and ConnContext. Its methods may be called from any goroutine.
 type Limit struct {
-	most int
+	max int
 
 	mu   sync.Mutex
 	open map[*conn]struct{}
 }
 
-// New returns a limit of most connections.
-func New(most int) *Limit { return &Limit{most: most, open: map[*conn]struct{}{}} }
+// New returns a limit of at most this many connections.
+func New(most int) *Limit { return &Limit{max: most, open: map[*conn]struct{}{}} }
 
 // Listener returns a listener whose connections count.
 func (l *Limit) Listener(inner net.Listener) net.Listener { return &listener{inner, l} }
 
-// ConnContext is the hook of an [http.Server] by which its handler finds the connection.
+// ConnContext adds the connection to the context of its requests, for Handler. It is a hook of [http.Server].
 func (l *Limit) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = secure.NetConn()
@@ -38,7 +38,7 @@ func (l *Limit) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Handler returns a handler during whose calls a connection is not closed for another one.
+// Handler returns a handler that marks the connection as busy while next runs, so that no other one replaces it.
 func (l *Limit) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
@@ -56,7 +56,7 @@ type listener struct {
 	limit *Limit
 }
 
-// Accept accepts the next connection that finds room.
+// Accept accepts the next connection that the limit admits, and closes others.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		inner, err := l.Listener.Accept()
@@ -70,17 +70,18 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// conn is a connection that counts until it is closed.
+// conn is a connection that counts towards the limit until it is closed.
 type conn struct {
 	net.Conn
 	limit  *Limit
-	source netip.Prefix // zero on a unix socket
+	prefix netip.Prefix // zero on a unix socket
 
-	busy  bool      // a request is being answered; both are guarded by the lock of limit
-	since time.Time // when that began or ended
+	// Guarded by the mutex of limit.
+	busy  bool      // a request is being answered
+	since time.Time // when busy last changed
 }
 
-// Close closes the connection, which leaves its room to another one.
+// Close closes the connection, which no longer counts.
 func (c *conn) Close() error {
 	c.limit.mu.Lock()
 	delete(c.limit.open, c)
@@ -94,13 +95,13 @@ func (l *Limit) setBusy(c *conn, busy bool) {
 	c.busy, c.since = busy, time.Now()
 }
 
-// admit makes room for a connection and counts it, or returns nil.
+// admit counts a connection and returns it, after closing another one at the limit. It returns nil if all are busy.
 func (l *Limit) admit(inner net.Conn) *conn {
-	c := &conn{Conn: inner, limit: l, source: sourceOf(inner.RemoteAddr()), since: time.Now()}
+	c := &conn{Conn: inner, limit: l, prefix: prefixOf(inner.RemoteAddr()), since: time.Now()}
 	l.mu.Lock()
 	var out *conn
-	if len(l.open) >= l.most {
-		if out = l.dispensable(); out == nil {
+	if len(l.open) >= l.max {
+		if out = l.evictable(); out == nil {
 			l.mu.Unlock()
 			return nil
 		}
@@ -114,25 +115,25 @@ func (l *Limit) admit(inner net.Conn) *conn {
 	return c
 }
 
-// dispensable returns the connection that is closed for another one, or nil if each is busy.
-func (l *Limit) dispensable() (found *conn) {
+// evictable returns the connection to close for a new one, or nil if all are busy.
+func (l *Limit) evictable() (found *conn) {
 	of := map[netip.Prefix]int{}
 	for c := range l.open {
-		of[c.source]++
+		of[c.prefix]++
 	}
 	for c := range l.open {
 		if c.busy {
 			continue
 		}
-		if found == nil || of[c.source] > of[found.source] ||
-			of[c.source] == of[found.source] && c.since.Before(found.since) {
+		if found == nil || of[c.prefix] > of[found.prefix] ||
+			of[c.prefix] == of[found.prefix] && c.since.Before(found.since) {
 			found = c
 		}
 	}
 	return found
 }
 
-func sourceOf(a net.Addr) netip.Prefix {
+func prefixOf(a net.Addr) netip.Prefix {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.Prefix{}

@@ -77,7 +77,7 @@ func visit(t *testing.T, from, addr string) client {
 	return c
 }
 
-// A new connection takes the place of the one that has waited longest, of the source that has most.
+// A new connection replaces the one that has waited longest, of the client with the most connections.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	addr, _, _ := serve(t, 3)
 	quiet := visit(t, "127.0.0.2", addr)
@@ -121,7 +121,7 @@ func TestAnswersAreNotInterrupted(t *testing.T) {
 	visit(t, "127.0.0.3", addr)
 }
 
-// The connections of a source are counted by address, and in IPv6 by its network.
+// Connections are counted by address, and in IPv6 by network.
 func TestSource(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.1":          "192.0.2.1/32",
@@ -129,11 +129,11 @@ func TestSource(t *testing.T) {
 		"2001:db8:1:2:3::4":  "2001:db8:1:2::/64",
 		"2001:db8:1:2:ff::1": "2001:db8:1:2::/64",
 	} {
-		if got := sourceOf(&net.TCPAddr{IP: net.ParseIP(address), Port: 1}).String(); got != want {
+		if got := prefixOf(&net.TCPAddr{IP: net.ParseIP(address), Port: 1}).String(); got != want {
 			t.Errorf("%s is counted as %s, want %s", address, got, want)
 		}
 	}
-	if got := sourceOf(&net.UnixAddr{}); got.IsValid() {
+	if got := prefixOf(&net.UnixAddr{}); got.IsValid() {
 		t.Errorf("a unix socket is counted as %s", got)
 	}
 }

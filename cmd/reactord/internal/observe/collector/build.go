@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
 )
 
-// NewBuildInfo is a collector of reactord_build_info.
+// NewBuildInfo returns a collector of reactord_build_info.
 func NewBuildInfo() prometheus.Collector {
 	b := build.Read()
 	g := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -54,7 +54,7 @@ func (c daemonCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- series.Value(configInfo, 1, p.ConfigSHA256)
 }
 
-// seconds is a time as a value: seconds since 1970, or 0 for the zero time.
+// seconds returns a time in seconds since 1970, or 0 for the zero time.
 func seconds(t time.Time) float64 {
 	if t.IsZero() {
 		return 0

@@ -27,7 +27,7 @@ var discoveryTable = series.Table[stats.Source]{
 var lookups = series.NewDesc("discovery_lookups_total", "Total number of lookups, by result.",
 	"backend", "source", "result")
 
-// NewDiscovery is a collector of the sources of servers. It calls read once for each scrape, on any goroutine.
+// NewDiscovery returns a collector of discovery sources. It calls read once for each scrape, on any goroutine.
 func NewDiscovery(read func() []stats.Source) prometheus.Collector { return discoveryCollector{read} }
 
 type discoveryCollector struct{ read func() []stats.Source }

@@ -17,8 +17,8 @@ var overflows = series.NewDesc("listen_queue_overflows_total",
 	"Total number of connections that the kernel dropped because the queue of a listening socket was full, in the whole "+
 		"network namespace.")
 
-// NewListenQueues is a collector of what the kernel drops before it can be accepted. The kernel counts for all
-// processes that share the network namespace, and from the start of that on.
+// NewListenQueues returns a collector of connections that the kernel drops before they can be accepted. The kernel
+// counts them for the whole network namespace, since its start.
 func NewListenQueues() prometheus.Collector { return listenQueues{netstatFile} }
 
 type listenQueues struct{ file string }
@@ -26,7 +26,7 @@ type listenQueues struct{ file string }
 // Describe implements [prometheus.Collector].
 func (c listenQueues) Describe(ch chan<- *prometheus.Desc) { ch <- overflows }
 
-// Collect implements [prometheus.Collector]. If the file cannot be read, there is no series.
+// Collect implements [prometheus.Collector]. It sends no series if the file cannot be read.
 func (c listenQueues) Collect(ch chan<- prometheus.Metric) {
 	text, err := os.ReadFile(c.file)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c listenQueues) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// netstat is a counter of a file that has a line of names and a line of values for each protocol.
+// netstat returns a counter from a file that has a line of names and a line of values for each protocol.
 func netstat(text, protocol, name string) (float64, bool) {
 	var names []string
 	for line := range strings.Lines(text) {

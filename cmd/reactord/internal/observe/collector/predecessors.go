@@ -18,7 +18,7 @@ var predecessorTable = series.Table[stats.Predecessors]{
 		func(p *stats.Predecessors) float64 { return p.Oldest.Seconds() }),
 }
 
-// NewPredecessors is a collector of the old processes of upgrades. It calls read once for each scrape, on any
+// NewPredecessors returns a collector of the old processes of upgrades. It calls read once for each scrape, on any
 // goroutine.
 func NewPredecessors(read func() stats.Predecessors) prometheus.Collector {
 	return predecessorCollector{read}

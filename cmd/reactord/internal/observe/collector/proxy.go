@@ -159,8 +159,8 @@ var (
 		"Time that connections waited for a server, with or without success, in seconds.", "backend")
 )
 
-// NewCollector is a collector of a proxy's counters. It calls read once for each scrape, on any goroutine and on
-// several goroutines at the same time. What read returns does not change any more. Names are valid UTF-8. Names are
+// NewCollector returns a collector of a proxy's counters. It calls read once for each scrape, on any goroutine and on
+// several goroutines at the same time. The result of read must not change later. Names are valid UTF-8. Names are
 // unique, and so are the reasons of a [stats.Count] and the ends.
 func NewCollector(read func() stats.All) prometheus.Collector { return collector{read} }
 
@@ -261,7 +261,7 @@ func sendDurations(of series.Owner, desc *prometheus.Desc, h *stats.Histogram) {
 	of.Histogram(desc, stats.Cells, h.Cells, h.Total)
 }
 
-// flag is a condition as a value.
+// flag returns 1 for true, and 0 for false.
 func flag(b bool) float64 {
 	if b {
 		return 1

@@ -22,7 +22,7 @@ var reloadTable = series.Table[stats.Reloads]{
 var reloads = series.NewDesc("config_reloads_total",
 	"Total number of reloads of the configuration, by result.", ofResult...)
 
-// NewReloads is a collector of reloads. It calls read once for each scrape, on any goroutine.
+// NewReloads returns a collector of reloads. It calls read once for each scrape, on any goroutine.
 func NewReloads(read func() stats.Reloads) prometheus.Collector { return reloadCollector{read} }
 
 type reloadCollector struct{ read func() stats.Reloads }

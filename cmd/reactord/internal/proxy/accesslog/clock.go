@@ -2,10 +2,10 @@ package accesslog
 
 import "time"
 
-// isoTime is RFC 3339, as in the daemon's log, and haTime is HAProxy's format, both without fractions of a second.
+// Layouts of times without fractions of a second: RFC 3339, as in the daemon's log, and HAProxy's.
 const (
-	isoTime = "2006-01-02T15:04:05"
-	haTime  = "02/Jan/2006:15:04:05"
+	rfc3339Layout = "2006-01-02T15:04:05"
+	haproxyLayout = "02/Jan/2006:15:04:05"
 )
 
 // clock formats times. It caches the second, which many lines share.
@@ -13,7 +13,7 @@ type clock struct {
 	layout string
 	in     *time.Location
 	second int64
-	text   []byte // text of the second; empty at first
+	text   []byte // of the second; empty at first
 }
 
 // append appends a time with up to 9 digits of the fraction.

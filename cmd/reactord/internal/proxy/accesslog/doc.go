@@ -8,12 +8,12 @@
 // # What it guarantees
 //
 // Log never waits, takes no lock and does not allocate. It copies the record into a queue of fixed size. One
-// goroutine formats and writes what is queued: whole lines, many with one call, at the end of the file, so that
-// several processes may share a file.
+// goroutine formats the queued records and appends whole lines to the file, many with one call, so that several
+// processes may share a file.
 //
 // If the file accepts nothing, because a disk is full or a pipe has no reader, the queue fills up, and further lines
-// are dropped. They are counted, and reported in the daemon's log at most once a second. Nothing else is lost: what
-// is queued is written as soon as the file accepts it, or dropped and counted a second after Close.
+// are dropped. They are counted, and reported in the daemon's log at most once a second. Nothing else is lost: queued
+// records are written as soon as the file accepts them, or dropped and counted a second after Close.
 //
 // Foreign text, such as names in a ClientHello and in certificates, cannot break a line or look like another field:
 // see [Writer.Log].
@@ -24,13 +24,13 @@
 //
 // # Files
 //
-//	record.go  Record: what is known of a connection
+//	record.go  Record, which describes a connection
 //	writer.go  Writer, and its goroutine
-//	queue.go   the queue between them
+//	queue.go   the queue of records from the loops to the writer
 //	file.go    opens files, pipes and the standard output
 //	fields.go  the fields that a line may have
 //	json.go    the format json
 //	tcplog.go  the format tcplog
 //	text.go    the format text
-//	clock.go   times
+//	clock.go   formats times
 package accesslog

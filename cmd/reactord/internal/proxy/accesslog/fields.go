@@ -11,22 +11,22 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// field is a field that a line may show. Exactly one of its functions is set.
+// field is a field of a line. Exactly one of its functions is set.
 type field struct {
-	name    string // as in config.AccessLogFields
-	text    func(*Record) string
-	number  func(*Record) int64
-	took    func(*Record) time.Duration // in milliseconds, to a thousandth
-	address func(*Record) netip.AddrPort
-	server  func(*Record) serveraddr.Addr
-	at      func(*Record) time.Time
-	flag    func(*Record) bool
-	own     bool // the text is this program's, and may contain spaces
+	name     string // as in config.AccessLogFields
+	text     func(*Record) string
+	number   func(*Record) int64
+	duration func(*Record) time.Duration // in milliseconds with three decimals
+	address  func(*Record) netip.AddrPort
+	server   func(*Record) serveraddr.Addr
+	time     func(*Record) time.Time
+	flag     func(*Record) bool
+	trusted  bool // the text was written by this program, and may contain spaces
 }
 
 var fields = []field{
-	{name: "time", at: func(r *Record) time.Time { return r.Ended }},
-	{name: "accepted", at: func(r *Record) time.Time { return r.Accepted }},
+	{name: "time", time: func(r *Record) time.Time { return r.Ended }},
+	{name: "accepted", time: func(r *Record) time.Time { return r.Accepted }},
 	{name: "id", number: func(r *Record) int64 { return int64(r.ID) }},
 	{name: "interim", flag: func(r *Record) bool { return r.Interim }},
 	{name: "listener", text: func(r *Record) string { return r.Listener }},
@@ -45,12 +45,12 @@ var fields = []field{
 	{name: "tls_resumed", flag: func(r *Record) bool { return r.TLS.Resumed }},
 	{name: "tls_cause", text: func(r *Record) string { return r.TLSCause.String() }},
 	{name: "client_cn", text: func(r *Record) string { return r.ClientCN }},
-	{name: "opening_ms", took: func(r *Record) time.Duration { return r.Phases[Opening] }},
-	{name: "tls_ms", took: func(r *Record) time.Duration { return r.Phases[ClientTLS] }},
-	{name: "queue_ms", took: func(r *Record) time.Duration { return r.Phases[Queue] }},
-	{name: "connect_ms", took: func(r *Record) time.Duration { return r.Phases[Connect] }},
-	{name: "server_tls_ms", took: func(r *Record) time.Duration { return r.Phases[ServerTLS] }},
-	{name: "total_ms", took: func(r *Record) time.Duration { return r.Total }},
+	{name: "opening_ms", duration: func(r *Record) time.Duration { return r.Phases[Opening] }},
+	{name: "tls_ms", duration: func(r *Record) time.Duration { return r.Phases[ClientTLS] }},
+	{name: "queue_ms", duration: func(r *Record) time.Duration { return r.Phases[Queue] }},
+	{name: "connect_ms", duration: func(r *Record) time.Duration { return r.Phases[Connect] }},
+	{name: "server_tls_ms", duration: func(r *Record) time.Duration { return r.Phases[ServerTLS] }},
+	{name: "total_ms", duration: func(r *Record) time.Duration { return r.Total }},
 	{name: "bytes_from_client", number: func(r *Record) int64 { return int64(r.Bytes[0]) }},
 	{name: "bytes_from_server", number: func(r *Record) int64 { return int64(r.Bytes[1]) }},
 	{name: "datagrams_from_client", number: func(r *Record) int64 { return int64(r.Datagrams[0]) }},
@@ -65,7 +65,7 @@ var fields = []field{
 	{name: "by", text: func(r *Record) string { return r.End.By }},
 	{name: "phase", text: func(r *Record) string { return r.End.Phase }},
 	{name: "code", text: func(r *Record) string { return r.End.Code }},
-	{name: "why", text: func(r *Record) string { return r.End.Why }, own: true},
+	{name: "why", text: func(r *Record) string { return r.End.Why }, trusted: true},
 	{name: "error", text: func(r *Record) string { return r.error() }},
 }
 
@@ -121,7 +121,7 @@ func newFormat(c *config.AccessLog) (format, error) {
 	case "", config.JSONLines:
 		return newJSON(c.Fields)
 	case config.TCPLog:
-		return &tcplog{accepted: clock{layout: haTime, in: time.Local}}, nil
+		return &tcplog{accepted: clock{layout: haproxyLayout, in: time.Local}}, nil
 	case config.TextLines:
 		return newText(c.Template)
 	}

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// standardOutput is the path of the standard output.
-const standardOutput = "-"
+// stdoutPath is the path that stands for the standard output.
+const stdoutPath = "-"
 
 // open opens the file at a path for appending, and creates it if needed. Opening a pipe without a reader does not
 // block, and writing to it does not fail when its reader exits.
 func open(path string, mode fs.FileMode) (*os.File, error) {
-	if path == standardOutput {
+	if path == stdoutPath {
 		return os.Stdout, nil
 	}
 	how := os.O_WRONLY | os.O_APPEND | os.O_CREATE
@@ -30,11 +30,11 @@ func closeFile(f *os.File) error {
 	return f.Close()
 }
 
-// patience limits how long a call waits for a pipe to be read.
-const patience = 250 * time.Millisecond
+// writeTimeout limits how long a call waits for the reader of a pipe.
+const writeTimeout = 250 * time.Millisecond
 
-// writeSome writes as much as the file accepts. The error is os.ErrDeadlineExceeded if it is a pipe that is not read.
+// writeSome writes as much as the file accepts. It returns os.ErrDeadlineExceeded if a pipe is not read.
 func writeSome(f *os.File, b []byte) (int, error) {
-	_ = f.SetWriteDeadline(time.Now().Add(patience)) // regular files have no deadline, and need none
+	_ = f.SetWriteDeadline(time.Now().Add(writeTimeout)) // regular files have no deadline, and need none
 	return f.Write(b)
 }

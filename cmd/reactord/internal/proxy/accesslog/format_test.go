@@ -181,6 +181,6 @@ func BenchmarkQueue(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		q.put(&r)
-		q.give(q.all())
+		q.release(q.takeAll())
 	}
 }

@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// asJSON formats an object of the fields. Unknown texts and addresses are left out. It is written by hand, because
+// jsonFormat formats a record as a JSON object without unknown texts and addresses. It is written by hand, because
 // zap's encoder, which the daemon's log uses, takes four times as long.
-type asJSON struct {
-	fields []member
+type jsonFormat struct {
+	fields []jsonField
 	clocks [2]clock
 }
 
-// member is a field with its encoded key.
-type member struct {
+// jsonField is a field with its encoded key.
+type jsonField struct {
 	*field
 	key string
 }
 
-func newJSON(names []string) (*asJSON, error) {
-	j := &asJSON{clocks: [2]clock{{layout: isoTime, in: time.UTC}, {layout: isoTime, in: time.UTC}}}
+func newJSON(names []string) (*jsonFormat, error) {
+	j := &jsonFormat{clocks: [2]clock{{layout: rfc3339Layout, in: time.UTC}, {layout: rfc3339Layout, in: time.UTC}}}
 	if len(names) == 0 {
 		for i := range fields {
 			names = append(names, fields[i].name)
@@ -33,16 +33,16 @@ func newJSON(names []string) (*asJSON, error) {
 		if err != nil {
 			return nil, err
 		}
-		j.fields = append(j.fields, member{f, `"` + name + `":`})
+		j.fields = append(j.fields, jsonField{f, `"` + name + `":`})
 	}
 	return j, nil
 }
 
-func (j *asJSON) wants(name string) bool {
-	return slices.ContainsFunc(j.fields, func(f member) bool { return f.name == name })
+func (j *jsonFormat) wants(name string) bool {
+	return slices.ContainsFunc(j.fields, func(f jsonField) bool { return f.name == name })
 }
 
-func (j *asJSON) append(line []byte, r *Record) []byte {
+func (j *jsonFormat) append(line []byte, r *Record) []byte {
 	line = append(line, '{')
 	begin, times := len(line), 0
 	for i := range j.fields {
@@ -60,13 +60,13 @@ func (j *asJSON) append(line []byte, r *Record) []byte {
 			}
 		case f.number != nil:
 			line = strconv.AppendInt(line, f.number(r), 10)
-		case f.took != nil:
-			line = appendMilliseconds(line, f.took(r))
+		case f.duration != nil:
+			line = appendMilliseconds(line, f.duration(r))
 		case f.flag != nil:
 			line = strconv.AppendBool(line, f.flag(r))
-		case f.at != nil:
+		case f.time != nil:
 			line = append(line, '"')
-			line = j.clocks[times&1].append(line, f.at(r), 6)
+			line = j.clocks[times&1].append(line, f.time(r), 6)
 			line = append(line, `Z"`...)
 			times++
 		case f.server != nil:
@@ -124,7 +124,7 @@ func appendQuoted(line []byte, s string) []byte {
 	return append(line, '"')
 }
 
-// isPlain tells which bytes a JSON string contains unescaped.
+// isPlain has the bytes that a JSON string contains unescaped.
 var isPlain = func() (plain [256]bool) {
 	for b := ' '; b <= '~'; b++ {
 		plain[b] = b != '"' && b != '\\'

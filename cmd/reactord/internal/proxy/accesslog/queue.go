@@ -2,10 +2,10 @@ package accesslog
 
 import "sync/atomic"
 
-// queue is a bounded queue of records, from any threads to one. The records are in slots of one array. A slot is in one
-// of two lists, or held by a thread that fills or reads it: free has those that may be filled, and queued those that
-// wait to be read, the newest first. The slot that was given back last is filled first: so the queue touches as much
-// memory as it needs.
+// queue is a bounded lock-free queue of records with many producers and one consumer. The records are in the slots of
+// one array. A slot is in one of two lists, or held by the thread that fills or reads it: free has the slots to fill,
+// queued those to read, the newest first. The slot that was released last is filled first, so that the queue touches
+// only as much memory as it needs.
 type queue struct {
 	slots  []slot
 	_      [64]byte
@@ -15,7 +15,7 @@ type queue struct {
 	_      [64]byte
 }
 
-// slot is a place of the queue. Its number is its index plus one; 0 means none.
+// slot holds one record. Its number is its index plus one; 0 means none.
 type slot struct {
 	next atomic.Uint32 // in the list
 	Record
@@ -36,7 +36,7 @@ func (q *queue) slot(n uint32) *slot { return &q.slots[n-1] }
 // put queues a record, and reports whether there was room. first reports that the queue was empty, so the reader must
 // be woken.
 func (q *queue) put(r *Record) (ok, first bool) {
-	n := q.take()
+	n := q.acquire()
 	if n == 0 {
 		return false, false
 	}
@@ -51,8 +51,8 @@ func (q *queue) put(r *Record) (ok, first bool) {
 	}
 }
 
-// take takes a free slot, or returns 0.
-func (q *queue) take() uint32 {
+// acquire takes a free slot, or returns 0.
+func (q *queue) acquire() uint32 {
 	for {
 		head := q.free.Load()
 		n := uint32(head)
@@ -66,9 +66,9 @@ func (q *queue) take() uint32 {
 	}
 }
 
-// all takes what is queued, in order, and returns the number of the first slot, which links to the next one, or 0.
-// The caller gives each slot back.
-func (q *queue) all() (first uint32) {
+// takeAll takes all queued records, and returns the number of the oldest slot, which links to the next one, or 0. The
+// caller releases each slot.
+func (q *queue) takeAll() (first uint32) {
 	for n := q.queued.Swap(0); n != 0; {
 		s := q.slot(n)
 		older := s.next.Load()
@@ -78,8 +78,8 @@ func (q *queue) all() (first uint32) {
 	return first
 }
 
-// give gives a slot back, and returns the one behind it.
-func (q *queue) give(n uint32) (next uint32) {
+// release returns a slot to the free list, and returns the number of the next slot.
+func (q *queue) release(n uint32) (next uint32) {
 	s := q.slot(n)
 	next = s.next.Load()
 	for {

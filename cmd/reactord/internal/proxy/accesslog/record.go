@@ -12,7 +12,7 @@ import (
 // Record describes a connection or a UDP session. Its texts must not change after Log.
 type Record struct {
 	ID      uint64 // unique in the process
-	Interim bool   // the connection is still open: the counters are those so far
+	Interim bool   // the connection is still open, and the counters continue
 
 	Network  config.Network
 	Listener string
@@ -21,12 +21,12 @@ type Record struct {
 	Server   string // "" if none was chosen
 
 	ServerAddress serveraddr.Addr
-	Client        netip.AddrPort // as a trusted PROXY header says, if there is one
+	Client        netip.AddrPort // of a trusted PROXY header, or else of the socket
 	Peer          netip.AddrPort // of the socket
 	Local         netip.AddrPort // that the client has connected to
 
 	SNI      string // of the ClientHello, or ""
-	ALPN     string // that was agreed on
+	ALPN     string // the negotiated protocol
 	ClientCN string // the common name of the client's certificate
 	TLS      TLS    // with the client
 
@@ -48,7 +48,7 @@ type Record struct {
 	Connections, ListenerConnections, BackendConnections, ServerConnections int
 
 	End End
-	Err error // system error behind the end, or nil. Its text must not change
+	Err error // the system error behind the end, or nil; its text must not change
 }
 
 // Phase is a part of a connection's life before bytes flow.
@@ -67,7 +67,7 @@ const (
 // NotReached is the duration of a phase that the connection has not reached or not completed.
 const NotReached time.Duration = -1
 
-// TLS is the result of a handshake. The zero TLS means that there was none.
+// TLS is the result of a handshake. It is zero without one.
 type TLS struct {
 	Version, Cipher uint16 // as in crypto/tls
 	Resumed         bool

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tcplog formats the lines of HAProxy's `option tcplog`:
+// tcplog formats records like HAProxy's `option tcplog`:
 //
 //	CLIENT:PORT [ACCEPTED] FRONTEND BACKEND/SERVER Tw/Tc/Tt BYTES CODE ACT/FE/BE/SRV/RETRIES SRVQ/BACKQ
 //
@@ -14,8 +14,8 @@ import (
 // open connection has "+" before the total time and the bytes, as with `option logasap`.
 type tcplog struct{ accepted clock }
 
-// noServer is HAProxy's placeholder for no server.
-const noServer = "<NOSRV>"
+// noServerText is HAProxy's placeholder for the name of a server that was not chosen.
+const noServerText = "<NOSRV>"
 
 func (*tcplog) wants(string) bool { return false }
 
@@ -35,20 +35,20 @@ func (t *tcplog) append(line []byte, r *Record) []byte {
 	}
 	line = append(appendEscaped(line, backend), '/')
 	if server == "" {
-		line = append(line, noServer...)
+		line = append(line, noServerText...)
 	} else {
 		line = appendEscaped(line, server)
 	}
 	line = append(line, ' ')
-	line = append(appendWhole(line, r.Phases[Queue]), '/')
-	line = append(appendWhole(line, r.Phases[Connect]), '/')
+	line = append(appendWholeMilliseconds(line, r.Phases[Queue]), '/')
+	line = append(appendWholeMilliseconds(line, r.Phases[Connect]), '/')
 	plus := func() {
 		if r.Interim {
 			line = append(line, '+')
 		}
 	}
 	plus()
-	line = append(appendWhole(line, r.Total), ' ')
+	line = append(appendWholeMilliseconds(line, r.Total), ' ')
 	plus()
 	line = append(strconv.AppendUint(line, r.Bytes[1], 10), ' ')
 	line = append(append(line, r.End.Code...), ' ')
@@ -77,7 +77,7 @@ func appendPeer(line []byte, r *Record) []byte {
 	return strconv.AppendUint(line, uint64(r.Client.Port()), 10)
 }
 
-func appendWhole(line []byte, d time.Duration) []byte {
+func appendWholeMilliseconds(line []byte, d time.Duration) []byte {
 	if d < 0 {
 		return append(line, "-1"...)
 	}

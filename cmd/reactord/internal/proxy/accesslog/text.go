@@ -10,44 +10,44 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// asText formats lines by a template. Unknown texts and addresses are "-".
-type asText struct {
-	pieces []piece
-	clock  clock
+// textFormat formats records by a template. Unknown texts and addresses are "-".
+type textFormat struct {
+	segments []segment
+	clock    clock
 }
 
-// piece is a field or a literal text.
-type piece struct {
+// segment is a field or a literal text.
+type segment struct {
 	field *field // nil for a literal text
 	text  string
 }
 
-func newText(template string) (*asText, error) {
+func newText(template string) (*textFormat, error) {
 	parts, err := config.ParseTemplate(template)
 	if err != nil {
 		return nil, fmt.Errorf("access_log: template %w", err)
 	}
-	t := &asText{clock: clock{layout: isoTime, in: time.UTC}}
+	t := &textFormat{clock: clock{layout: rfc3339Layout, in: time.UTC}}
 	for _, p := range parts {
 		if p.Field == "" {
-			t.pieces = append(t.pieces, piece{text: p.Text})
+			t.segments = append(t.segments, segment{text: p.Text})
 			continue
 		}
 		f, err := fieldOf(p.Field)
 		if err != nil {
 			return nil, err
 		}
-		t.pieces = append(t.pieces, piece{field: f})
+		t.segments = append(t.segments, segment{field: f})
 	}
 	return t, nil
 }
 
-func (t *asText) wants(name string) bool {
-	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.field != nil && p.field.name == name })
+func (t *textFormat) wants(name string) bool {
+	return slices.ContainsFunc(t.segments, func(p segment) bool { return p.field != nil && p.field.name == name })
 }
 
-func (t *asText) append(line []byte, r *Record) []byte {
-	for _, p := range t.pieces {
+func (t *textFormat) append(line []byte, r *Record) []byte {
+	for _, p := range t.segments {
 		if p.field == nil {
 			line = append(line, p.text...)
 		} else {
@@ -57,20 +57,20 @@ func (t *asText) append(line []byte, r *Record) []byte {
 	return append(line, '\n')
 }
 
-func (t *asText) appendField(line []byte, f *field, r *Record) []byte {
+func (t *textFormat) appendField(line []byte, f *field, r *Record) []byte {
 	switch {
-	case f.own && f.text(r) != "":
+	case f.trusted && f.text(r) != "":
 		return append(line, f.text(r)...)
 	case f.text != nil:
 		return appendEscaped(line, f.text(r))
 	case f.number != nil:
 		return strconv.AppendInt(line, f.number(r), 10)
-	case f.took != nil:
-		return appendMilliseconds(line, f.took(r))
+	case f.duration != nil:
+		return appendMilliseconds(line, f.duration(r))
 	case f.flag != nil:
 		return strconv.AppendBool(line, f.flag(r))
-	case f.at != nil:
-		return append(t.clock.append(line, f.at(r), 6), 'Z')
+	case f.time != nil:
+		return append(t.clock.append(line, f.time(r), 6), 'Z')
 	case f.server != nil:
 		a := f.server(r)
 		if a.IsUnix() {

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Stats counts lines by their fate. Several writers may share it, one after another.
+// Stats counts lines by their outcome. Several writers may share it, one after another.
 type Stats struct {
 	Lines   atomic.Uint64 // written
 	Dropped atomic.Uint64 // dropped because the file was too slow
@@ -33,34 +33,34 @@ type Writer struct {
 
 	dropped atomic.Uint64 // the part of Stats.Dropped of this log
 
-	wake   chan struct{} // something is queued
-	reopen chan struct{} // the file is to be reopened
-	lost   chan struct{} // lines were dropped
-	quit   chan struct{} // closed by Close
-	ended  chan struct{} // writing has ended
-	final  chan struct{} // dropping has ended
-	told   chan struct{} // all drops are reported
-	close  sync.Once
+	wake     chan struct{} // a record is queued
+	reopen   chan struct{} // the file is to be reopened
+	lost     chan struct{} // lines were dropped
+	quit     chan struct{} // closed by Close
+	ended    chan struct{} // writing has ended
+	final    chan struct{} // dropping has ended
+	reported chan struct{} // all drops are reported
+	close    sync.Once
 
 	// Owned by the goroutine.
-	file    *os.File
-	lines   []byte    // to be written
-	partial bool      // the first line is partly written
-	until   time.Time // when a closing writer gives up; zero before Close
-	blamed  time.Time // when an error was last logged
+	file        *os.File
+	lines       []byte    // to be written
+	partial     bool      // the first line is partly written
+	until       time.Time // when a closing writer gives up; zero before Close
+	errorLogged time.Time // when an error was last logged
 }
 
 const (
 	maxDelay = 10 * time.Millisecond
-	// maxBatch is about how many bytes one call writes.
+	// maxBatch is the approximate maximum number of bytes of a write.
 	maxBatch = 64 << 10
 	// backoff is the delay between attempts to write to a file that accepts nothing.
 	backoff = 100 * time.Millisecond
-	// closing limits how long Close tries to write.
-	closing = time.Second
+	// closeTimeout limits how long Close tries to write.
+	closeTimeout = time.Second
 )
 
-// Open opens a log by its settings. Errors name the path. Later errors go to log.
+// Open opens a log. Errors name the path. Later errors are logged to log.
 func Open(c config.AccessLog, stats *Stats, log *zap.Logger) (*Writer, error) {
 	f, err := newFormat(&c)
 	if err != nil {
@@ -71,7 +71,7 @@ func Open(c config.AccessLog, stats *Stats, log *zap.Logger) (*Writer, error) {
 		settings: c, format: f, queue: newQueue(size), stats: stats, log: log,
 		delay: min(time.Duration(size)*time.Microsecond, maxDelay),
 		wake:  make(chan struct{}, 1), reopen: make(chan struct{}, 1), lost: make(chan struct{}, 1),
-		quit: make(chan struct{}), ended: make(chan struct{}), final: make(chan struct{}), told: make(chan struct{}),
+		quit: make(chan struct{}), ended: make(chan struct{}), final: make(chan struct{}), reported: make(chan struct{}),
 	}
 	if w.file, err = open(c.Path, os.FileMode(c.Mode)); err != nil {
 		return nil, fmt.Errorf("access_log: %w", err)
@@ -84,16 +84,16 @@ func Open(c config.AccessLog, stats *Stats, log *zap.Logger) (*Writer, error) {
 // Settings returns the settings of the log.
 func (w *Writer) Settings() *config.AccessLog { return &w.settings }
 
-// Wants reports whether a line needs this field.
+// Wants reports whether the lines include this field.
 func (w *Writer) Wants(field string) bool { return w.format.wants(field) }
 
-// Log queues a line, or drops it if there is no room. Texts may contain anything: JSON escapes them as usual, and the
-// other formats escape spaces, backslashes, quotation marks and everything but printable ASCII as \xNN.
+// Log queues a record, or drops it if the queue is full. Texts may contain anything: JSON escapes them as usual, and
+// the other formats escape spaces, backslashes, quotation marks and everything but printable ASCII as \xNN.
 func (w *Writer) Log(r *Record) {
 	ok, first := w.queue.put(r)
 	switch {
 	case !ok:
-		w.lose(1)
+		w.countDropped(1)
 	case first:
 		signal(w.wake)
 	}
@@ -102,21 +102,21 @@ func (w *Writer) Log(r *Record) {
 // Reopen reopens the file, asynchronously. If that fails, the old one stays in use.
 func (w *Writer) Reopen() { signal(w.reopen) }
 
-// Close writes what is queued, for at most a second, and ends the log. What is then unwritten is dropped and counted.
-// Lines logged meanwhile or later may be lost.
+// Close writes the queued records for at most a second, and ends the log. The rest is dropped and counted. Records
+// logged meanwhile or later may be lost.
 func (w *Writer) Close() {
 	w.close.Do(func() {
 		close(w.quit)
-		giveUp := time.NewTimer(closing + 2*patience)
+		giveUp := time.NewTimer(closeTimeout + 2*writeTimeout)
 		defer giveUp.Stop()
 		select {
 		case <-w.ended:
 		case <-giveUp.C: // the standard output blocks
-			w.loseQueued()
+			w.dropQueued()
 		}
 		close(w.final)
 	})
-	<-w.told
+	<-w.reported
 }
 
 func signal(c chan<- struct{}) {
@@ -131,22 +131,22 @@ func (w *Writer) run() {
 	for w.until.IsZero() {
 		select {
 		case <-w.wake:
-			w.rest(w.delay)
+			w.pause(w.delay)
 		case <-w.reopen:
-			w.openAnew()
+			w.reopenFile()
 		case <-w.quit:
-			w.until = time.Now().Add(closing)
+			w.until = time.Now().Add(closeTimeout)
 		}
 		w.writeQueued()
 	}
 	w.writeQueued() // lines queued during the last write
 	if err := closeFile(w.file); err != nil {
-		w.failed(err)
+		w.countError(err)
 	}
 }
 
-// rest waits, unless the writer is closing.
-func (w *Writer) rest(d time.Duration) {
+// pause waits, unless the writer is closing.
+func (w *Writer) pause(d time.Duration) {
 	if !w.until.IsZero() {
 		d = min(d, time.Until(w.until))
 		time.Sleep(d)
@@ -157,17 +157,17 @@ func (w *Writer) rest(d time.Duration) {
 	select {
 	case <-t.C:
 	case <-w.quit:
-		w.until = time.Now().Add(closing)
+		w.until = time.Now().Add(closeTimeout)
 	}
 }
 
-// writeQueued writes what is queued.
+// writeQueued writes the queued records.
 func (w *Writer) writeQueued() {
 	count := uint64(0)
-	for n := w.queue.all(); n != 0; {
+	for n := w.queue.takeAll(); n != 0; {
 		w.lines = w.format.append(w.lines, &w.queue.slot(n).Record)
 		count++
-		if n = w.queue.give(n); n == 0 || len(w.lines) >= maxBatch {
+		if n = w.queue.release(n); n == 0 || len(w.lines) >= maxBatch {
 			lost := w.writeLines()
 			w.stats.Lines.Add(count - min(lost, count))
 			count = 0
@@ -191,15 +191,15 @@ func (w *Writer) writeLines() (lost uint64) {
 			continue
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			w.failed(err)
-			w.rest(backoff)
+			w.countError(err)
+			w.pause(backoff)
 		}
 		select {
 		case <-w.reopen:
-			lost += w.openAnew()
+			lost += w.reopenFile()
 		case <-w.quit:
 			if w.until.IsZero() {
-				w.until = time.Now().Add(closing)
+				w.until = time.Now().Add(closeTimeout)
 			}
 		default:
 		}
@@ -207,8 +207,8 @@ func (w *Writer) writeLines() (lost uint64) {
 	return lost
 }
 
-// openAnew reopens the file. A line whose beginning is in the old one is lost.
-func (w *Writer) openAnew() (lost uint64) {
+// reopenFile reopens the file. A line that was partly written to the old one is lost.
+func (w *Writer) reopenFile() (lost uint64) {
 	f, err := open(w.settings.Path, os.FileMode(w.settings.Mode))
 	if err != nil {
 		w.log.Error("cannot reopen the access log, keeping the old file", zap.Error(err),
@@ -216,7 +216,7 @@ func (w *Writer) openAnew() (lost uint64) {
 		return 0
 	}
 	if err := closeFile(w.file); err != nil {
-		w.failed(err)
+		w.countError(err)
 	}
 	w.file = f
 	if w.partial {
@@ -229,21 +229,21 @@ func (w *Writer) openAnew() (lost uint64) {
 // drop drops n bytes of lines.
 func (w *Writer) drop(n int) (lost uint64) {
 	lost = uint64(bytes.Count(w.lines[:n], []byte{'\n'}))
-	w.lose(lost)
+	w.countDropped(lost)
 	w.lines, w.partial = w.lines[:copy(w.lines, w.lines[n:])], false
 	return lost
 }
 
-// failed records an error of writing.
-func (w *Writer) failed(err error) {
+// countError counts a write error, and logs it at most once a second.
+func (w *Writer) countError(err error) {
 	w.stats.Errors.Add(1)
-	if due(&w.blamed) {
+	if due(&w.errorLogged) {
 		w.log.Error("cannot write the access log, retrying", zap.Error(err))
 	}
 }
 
-// lose counts dropped lines. It may be called from any thread.
-func (w *Writer) lose(n uint64) {
+// countDropped counts dropped lines. It may be called from any thread.
+func (w *Writer) countDropped(n uint64) {
 	if n != 0 {
 		w.dropped.Add(n)
 		w.stats.Dropped.Add(n)
@@ -251,19 +251,19 @@ func (w *Writer) lose(n uint64) {
 	}
 }
 
-// loseQueued drops what is queued.
-func (w *Writer) loseQueued() {
+// dropQueued drops the queued records.
+func (w *Writer) dropQueued() {
 	lost := uint64(0)
-	for n := w.queue.all(); n != 0; n = w.queue.give(n) {
+	for n := w.queue.takeAll(); n != 0; n = w.queue.release(n) {
 		lost++
 	}
-	w.lose(lost)
+	w.countDropped(lost)
 }
 
 // report logs dropped lines, at most once a second, until the log has ended. It runs on a separate goroutine, because
 // the writing one may be stuck.
 func (w *Writer) report() {
-	defer close(w.told)
+	defer close(w.reported)
 	for reported, ends := uint64(0), false; !ends; {
 		select {
 		case <-w.lost:

@@ -131,7 +131,7 @@ func TestManyThreads(t *testing.T) {
 func TestLogDoesNotAllocate(t *testing.T) {
 	l := openLog(t, filepath.Join(t.TempDir(), "log"), nil)
 	r := sample()
-	if n := testing.AllocsPerRun(1000, func() { l.queue.put(&r); l.queue.give(l.queue.all()) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { l.queue.put(&r); l.queue.release(l.queue.takeAll()) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -15,31 +15,31 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/wire/starttls"
 )
 
-// Cause is why TLS has failed.
+// Cause is the cause of a failure of TLS.
 type Cause uint8
 
-// The causes. "Peer" is the client or the server that TLS is spoken with.
+// The causes. The peer is the client or the server of the handshake.
 const (
 	None            Cause = iota
 	NotTLS                // the peer does not speak TLS
-	BadHello              // the ClientHello is malformed, or beyond its bounds
+	BadHello              // the ClientHello is malformed or too large
 	Version               // no common version
 	Cipher                // no common cipher suite, key exchange or signature algorithm
 	Protocol              // no common protocol (ALPN)
-	NoCertificate         // the peer has no certificate, and needs one
+	NoCertificate         // the peer sent no certificate, and needs one
 	Untrusted             // its certificate is not from a known authority
 	Expired               // its certificate has expired, or is not valid yet
 	WrongName             // its certificate has another name
-	Revoked               // its certificate was revoked, or it is not known whether it was
+	Revoked               // its certificate was revoked, or its revocation status is unknown
 	TooCostly             // its certificates or keys are too many or too large to be verified
-	BadCertificate        // its certificate is wrong in another way
-	Alert                 // the peer has ended the handshake by an alert
-	UnknownName           // the peer's alert says that it does not know the name (SNI)
-	UnknownProtocol       // the peer's alert says that it speaks none of the protocols (ALPN)
-	Refused               // the server refuses TLS, or the client, before TLS begins
+	BadCertificate        // its certificate is invalid in another way
+	Alert                 // the peer ended the handshake with an alert
+	UnknownName           // the peer's alert: it does not know the name (SNI)
+	UnknownProtocol       // the peer's alert: it speaks none of the protocols (ALPN)
+	Refused               // the server refused TLS, or the client, before TLS began
 	Timeout               // the peer took too long
-	Closed                // the peer has closed or reset the connection
-	Violation             // the peer has broken the rules of TLS
+	Closed                // the peer closed or reset the connection
+	Violation             // the peer violated the TLS protocol
 	causes
 )
 
@@ -51,13 +51,13 @@ var names = [causes]string{
 	Closed: "closed", Violation: "violation",
 }
 
-// String returns the name of the cause in logs; "" of None.
+// String returns the name of the cause in logs, which is "" for None.
 func (c Cause) String() string { return names[c] }
 
 // Names returns all names of causes, in the order of the constants.
 func Names() []string { return names[1:] }
 
-// Of classifies an error; None if it is nil.
+// Of returns the cause of an error, or None for nil.
 func Of(err error) Cause {
 	if err == nil {
 		return None
@@ -85,7 +85,7 @@ func Of(err error) Cause {
 	return ofText(err)
 }
 
-// ofCertificate classifies errors of verification.
+// ofCertificate returns the cause of an error of verification, or None for other errors.
 func ofCertificate(err error) Cause {
 	var unverified *tls.CertificateVerificationError
 	var invalid x509.CertificateInvalidError
@@ -108,7 +108,7 @@ func ofCertificate(err error) Cause {
 	return None
 }
 
-// ofAlert classifies alerts of the peer.
+// ofAlert returns the cause of an alert of the peer.
 func ofAlert(err *net.OpError) Cause {
 	switch err.Err.Error() {
 	case "tls: unrecognized name":
@@ -119,7 +119,7 @@ func ofAlert(err *net.OpError) Cause {
 	return Alert
 }
 
-// texts are the beginnings of errors of crypto/tls that have no type.
+// texts has the beginnings of crypto/tls errors that have no type.
 var texts = []struct {
 	text string
 	Cause

@@ -4,21 +4,21 @@
 // # How to use it
 //
 // Call [Parse] with the bytes that have arrived, from the first one. While it returns [ErrIncomplete], call it again
-// when there are more. Nothing is consumed: the bytes are passed on to who does the handshake.
+// when there are more. It consumes nothing: the bytes remain for the handshake.
 //
 // # What it guarantees
 //
 // The specifications are RFC 8446 (TLS 1.3) section 4.1.2, RFC 5246 (TLS 1.2) section 7.4.1.2, RFC 6066 section 3
-// (SNI) and RFC 7301 (ALPN). Parse understands every ClientHello that crypto/tls does, and the same in it; a fuzz test
-// compares them. Of fields and extensions that it does not need it checks the lengths only, so it accepts some that a
-// server will refuse.
+// (SNI) and RFC 7301 (ALPN). Parse accepts every ClientHello that crypto/tls accepts, and finds the same in it; a fuzz
+// test compares them. It checks only the lengths of fields and extensions that it does not need, so it accepts some
+// that a server will refuse.
 //
 //   - The ClientHello may be spread over any number of records, and these over any number of reads.
-//   - The first byte that cannot be TLS is an error, without waiting for more; so is what cannot be a ClientHello.
-//   - At most [MaxLen] bytes are waited for, or fewer with [ParseUpTo]. A name or protocols beyond [MaxSNI] and
+//   - The first byte that cannot belong to TLS, or to a ClientHello, is an error, without waiting for more.
+//   - It waits for at most [MaxLen] bytes, or fewer with [ParseUpTo]. A name or protocols beyond [MaxSNI] and
 //     [MaxProtocols] are malformed.
-//   - Values of GREASE (RFC 8701) are left out.
-//   - Of an encrypted ClientHello (ECH) the outer one is read: its SNI is that of the provider.
+//   - GREASE values (RFC 8701) are left out.
+//   - For an encrypted ClientHello (ECH), it reads the outer one, whose SNI is that of the provider.
 //   - Strings are as the client has written them. They may contain any bytes, but SNI is not empty if it was sent, and
 //     does not end with a dot.
 //
@@ -31,7 +31,7 @@
 // # Files
 //
 //	hello.go       Hello, errors, Parse
-//	records.go     records: how a message is put together
-//	extensions.go  the message and its extensions
-//	reader.go      fields with a length in front
+//	records.go     reassembles the message from records
+//	extensions.go  parses the message and its extensions
+//	reader.go      reads length-prefixed fields
 package clienthello

@@ -13,10 +13,10 @@ const (
 	extSupportedVersions = 43
 )
 
-// maxLegacy is the highest version that counts in the message's own field, TLS 1.2: later ones are in an extension.
+// maxLegacy is the highest version that counts in the message's version field, TLS 1.2: later ones are in an extension.
 const maxLegacy = 0x0303
 
-// maxExtensions bounds how many extensions there may be: an extension is sent once, and there are some 60.
+// maxExtensions bounds the number of extensions: each is sent once, and some 60 are known.
 const maxExtensions = 256
 
 // parse parses the body of a ClientHello message.
@@ -82,7 +82,7 @@ func (h *Hello) extension(kind uint16, value reader) string {
 	return ""
 }
 
-// serverName reads the SNI: names of several types, of which only that of hosts exists.
+// serverName reads the SNI: a list of names, of which only the type of host names exists.
 func (h *Hello) serverName(r reader) string {
 	names := r.prefixed16()
 	if r.broken || !r.empty() || names.empty() {
@@ -124,7 +124,7 @@ func (h *Hello) protocols(r reader) string {
 	}
 	h.ALPN = make([]string, 0, count)
 	for !list.empty() {
-		if name := list.prefixed8(); !greaseProtocol(name.b) {
+		if name := list.prefixed8(); !isGREASEProtocol(name.b) {
 			h.ALPN = append(h.ALPN, protocol(name.b))
 		}
 	}
@@ -144,7 +144,7 @@ func protocol(name []byte) string {
 	return string(name)
 }
 
-// versions reads the versions of TLS 1.3's clients. They count instead of the message's own.
+// versions reads the supported versions, which replace the version field of the message.
 func (h *Hello) versions(r reader) string {
 	list := r.prefixed8()
 	if r.broken || !r.empty() || list.empty() || len(list.b)%2 != 0 {
@@ -152,18 +152,18 @@ func (h *Hello) versions(r reader) string {
 	}
 	h.Version = 0
 	for !list.empty() {
-		if v := uint16(list.uint16()); !grease(v) {
+		if v := uint16(list.uint16()); !isGREASE(v) {
 			h.Version = max(h.Version, v)
 		}
 	}
 	return ""
 }
 
-// grease reports whether v is one of the values that clients send to see that unknown values are ignored: 0x0a0a,
+// isGREASE reports whether v is one of the values that clients send to see that unknown values are ignored: 0x0a0a,
 // 0x1a1a and so forth. Source: RFC 8701 section 2.
-func grease(v uint16) bool { return v&0x0f0f == 0x0a0a && v>>8 == v&0xff }
+func isGREASE(v uint16) bool { return v&0x0f0f == 0x0a0a && v>>8 == v&0xff }
 
-// greaseProtocol reports the same of a protocol.
-func greaseProtocol(name []byte) bool {
-	return len(name) == 2 && grease(uint16(name[0])<<8|uint16(name[1]))
+// isGREASEProtocol reports whether name is such a value.
+func isGREASEProtocol(name []byte) bool {
+	return len(name) == 2 && isGREASE(uint16(name[0])<<8|uint16(name[1]))
 }

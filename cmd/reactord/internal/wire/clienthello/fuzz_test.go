@@ -50,14 +50,14 @@ func same(b []byte) error {
 		return fmt.Errorf("%w, and theirs is %q %q", err, theirs.ServerName, theirs.SupportedProtos)
 	}
 	protocols := slices.DeleteFunc(slices.Clone(theirs.SupportedProtos), func(p string) bool {
-		return greaseProtocol([]byte(p))
+		return isGREASEProtocol([]byte(p))
 	})
 	if h.SNI != theirs.ServerName || !slices.Equal(h.ALPN, protocols) {
 		return fmt.Errorf("%q %q, theirs is %q %q", h.SNI, h.ALPN, theirs.ServerName, protocols)
 	}
 	highest := uint16(0)
 	for _, v := range theirs.SupportedVersions {
-		if !grease(v) {
+		if !isGREASE(v) {
 			highest = max(highest, v)
 		}
 	}

@@ -8,32 +8,32 @@ import (
 // Bounds of a ClientHello. Real ones have hundreds of bytes, or 2 KiB with keys against quantum computers, and a few
 // protocols.
 const (
-	// MaxLen is how many bytes it may have, with the headers of its records.
+	// MaxLen is the maximum length in bytes, including the headers of its records.
 	MaxLen = 64 << 10
-	// MaxSNI is how long the name of a server may be: RFC 1035 section 2.3.4.
+	// MaxSNI is the maximum length of a server name: RFC 1035 section 2.3.4.
 	MaxSNI = 255
-	// MaxProtocols is how many protocols it may offer.
+	// MaxProtocols is the maximum number of protocols.
 	MaxProtocols = 64
 )
 
-// Errors of [Parse], to be matched by errors.Is. All but ErrIncomplete come with what is wrong.
+// Errors of [Parse], to be matched by errors.Is. All but ErrIncomplete are wrapped with the details.
 var (
-	// ErrIncomplete says that the bytes so far may begin a ClientHello, and that more are needed. It is returned as it
-	// is.
+	// ErrIncomplete reports that the bytes so far may begin a ClientHello, and that more are needed. It is never
+	// wrapped.
 	ErrIncomplete = errors.New("incomplete ClientHello")
-	// ErrNotTLS says that the client does not speak TLS 1.0 or later.
+	// ErrNotTLS reports a client that does not speak TLS 1.0 or later.
 	ErrNotTLS = errors.New("not TLS")
-	// ErrMalformed says that it does, and that this is not a ClientHello as the specification says.
+	// ErrMalformed reports TLS that does not begin with a ClientHello as specified.
 	ErrMalformed = errors.New("malformed ClientHello")
-	// ErrTooLong says that the ClientHello is longer than MaxLen.
+	// ErrTooLong reports a ClientHello that is longer than MaxLen.
 	ErrTooLong = errors.New("ClientHello too long")
 )
 
-// Hello is what a client offers.
+// Hello is the offer of a client.
 type Hello struct {
-	// SNI is the name of the server that the client wants. Empty: it does not say.
+	// SNI is the name of the server that the client wants, or empty without one.
 	SNI string
-	// ALPN are the protocols that the client offers, the preferred one first.
+	// ALPN has the protocols that the client offers, the preferred one first.
 	ALPN []string
 	// Version is the highest version of TLS that the client offers, as tls.VersionTLS13 of crypto/tls.
 	Version uint16
@@ -50,7 +50,7 @@ func Check(sni string, protocols int) error {
 	return nil
 }
 
-// ParseUpTo is Parse with another limit than MaxLen.
+// ParseUpTo parses like [Parse], with a limit of most bytes if that is below [MaxLen].
 func ParseUpTo(b []byte, most int) (Hello, error) {
 	h, err := Parse(b[:min(len(b), most)])
 	if errors.Is(err, ErrIncomplete) && len(b) >= most {
@@ -61,7 +61,7 @@ func ParseUpTo(b []byte, most int) (Hello, error) {
 
 // Parse reads the ClientHello at the start of b, which is everything that has arrived, from the first byte.
 func Parse(b []byte) (Hello, error) {
-	message, err := gather(b)
+	message, err := reassemble(b)
 	if err != nil {
 		return Hello{}, err
 	}

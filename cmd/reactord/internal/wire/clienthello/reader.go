@@ -2,8 +2,7 @@ package clienthello
 
 import "encoding/binary"
 
-// reader takes fields from the front of its bytes. If there are not enough, it is broken from then on, and fields are
-// empty.
+// reader takes fields from the front of its bytes. If there are not enough, it stays broken, and returns empty fields.
 type reader struct {
 	b      []byte
 	broken bool
@@ -36,8 +35,8 @@ func (r *reader) uint16() int {
 	return 0
 }
 
-// prefixed8 and prefixed16 take a field that has its length in front, of one or two bytes. What is inside is broken if
-// the field is.
+// prefixed8 and prefixed16 take a field with a length prefix of one or two bytes. The reader of the field is broken if r
+// is.
 func (r *reader) prefixed8() reader {
 	field := r.bytes(r.uint8())
 	return reader{b: field, broken: r.broken}
@@ -48,5 +47,5 @@ func (r *reader) prefixed16() reader {
 	return reader{b: field, broken: r.broken}
 }
 
-// empty reports whether all was taken.
+// empty reports whether all bytes were taken.
 func (r *reader) empty() bool { return len(r.b) == 0 }

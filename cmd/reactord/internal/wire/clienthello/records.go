@@ -14,21 +14,21 @@ const (
 
 	messageHeader = 4 // type, length
 
-	// notAVersion is the first byte of a record's version that crypto/tls refuses. Which one it is else does not matter:
-	// RFC 8446 section 5.1.
+	// notAVersion is the lowest major version of a record that crypto/tls refuses. Lower ones are ignored: RFC 8446
+	// section 5.1.
 	notAVersion = 0x10
 )
 
-// gather returns the body of the ClientHello message in the records of b. It copies only what is spread over several
-// records.
-func gather(b []byte) ([]byte, error) {
+// reassemble returns the body of the ClientHello message in the records of b. It copies only a message that is spread
+// over several records.
+func reassemble(b []byte) ([]byte, error) {
 	if err := checkFirst(b); err != nil {
 		return nil, err
 	}
 	var head [messageHeader]byte // of the message
-	total, have := 0, 0          // its bytes with the header, and those in the records so far; total is 0 if not known
+	total, have := 0, 0          // its length with the header, 0 until known, and the bytes in the records so far
 	for rest := b; ; {
-		fragment, size, err := record(rest)
+		fragment, size, err := firstRecord(rest)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +46,7 @@ func gather(b []byte) ([]byte, error) {
 		case total > 0 && have >= total && len(rest) == len(b):
 			return fragment[messageHeader:total], nil
 		case total > 0 && have >= total:
-			return join(b, total)[messageHeader:], nil
+			return joinRecords(b, total)[messageHeader:], nil
 		case len(fragment) < size:
 			return nil, ErrIncomplete
 		}
@@ -54,19 +54,19 @@ func gather(b []byte) ([]byte, error) {
 	}
 }
 
-// join copies the first n bytes of the records' contents. They are there.
-func join(b []byte, n int) []byte {
+// joinRecords copies the first n bytes of the records' contents, all of which have arrived.
+func joinRecords(b []byte, n int) []byte {
 	message := make([]byte, 0, n)
 	for len(message) < n {
-		fragment, _, _ := record(b)
+		fragment, _, _ := firstRecord(b)
 		message = append(message, fragment[:min(len(fragment), n-len(message))]...)
 		b = b[recordHeader+len(fragment):]
 	}
 	return message
 }
 
-// record returns what there is of the first record's content, and the size that it will have.
-func record(b []byte) (fragment []byte, size int, err error) {
+// firstRecord returns the content of the first record as far as it has arrived, and its full size.
+func firstRecord(b []byte) (fragment []byte, size int, err error) {
 	if len(b) > 0 && b[0] != typeHandshake {
 		return nil, 0, fmt.Errorf("%w: a record of type %d inside of it", ErrMalformed, b[0])
 	}

@@ -21,24 +21,24 @@ const (
 	sslCertSession = 0x04
 )
 
-// SSL is what a header tells about the client's TLS. Its strings are as OpenSSL writes them; empty ones are not sent.
+// SSL describes the client's TLS. Its strings are as OpenSSL writes them; empty ones are not sent.
 type SSL struct {
-	// TLS says that the client speaks TLS.
+	// TLS reports whether the client speaks TLS.
 	TLS bool
-	// CertConn says that the client has shown a certificate in this connection, CertSession in this one or in the one
-	// whose session it resumes.
+	// CertConn reports whether the client has sent a certificate in this connection, CertSession whether it has in this
+	// one or in the one whose session it resumes.
 	CertConn, CertSession bool
-	// Verified says that the certificate was valid. It is false if there was none; haproxy says true then.
+	// Verified reports whether the certificate was valid. It is false without one, unlike in HAProxy.
 	Verified bool
 	// Version is the version of TLS: "TLSv1.3".
 	Version string
-	// CN is the common name in the client's certificate.
+	// CN is the common name of the client's certificate.
 	CN string
 	// Cipher is the cipher suite: "TLS_AES_128_GCM_SHA256".
 	Cipher string
-	// SigAlg is the algorithm by which the proxy's certificate is signed: "RSA-SHA256".
+	// SigAlg is the signature algorithm of the proxy's certificate: "RSA-SHA256".
 	SigAlg string
-	// KeyAlg is the key of the proxy's certificate: "RSA2048".
+	// KeyAlg is the type and size of the key of the proxy's certificate: "RSA2048".
 	KeyAlg string
 }
 
@@ -72,7 +72,7 @@ func ParseSSL(value []byte) (SSL, error) {
 	return s, nil
 }
 
-// AppendSSL appends a TLV of type [TLS]. If it would be longer than 65 535 bytes it is left out.
+// AppendSSL appends a TLV of type [TLS], unless it would be longer than 65 535 bytes.
 func AppendSSL(dst TLVs, s *SSL) TLVs {
 	start := len(dst)
 	var client byte

@@ -7,13 +7,13 @@ import (
 	"iter"
 )
 
-// Type is the type of a TLV. Others than these may be in a header: 0xe0 to 0xef are those of applications.
+// Type is the type of a TLV. A header may have other types than these: 0xe0 to 0xef belong to applications.
 type Type byte
 
 // The types of the specification, section 2.2.
 const (
-	ALPN      Type = 0x01 // the protocol that was negotiated in TLS
-	Authority Type = 0x02 // the host name that the client has asked for: the SNI
+	ALPN      Type = 0x01 // the negotiated protocol
+	Authority Type = 0x02 // the host name that the client wants: the SNI
 	CRC32C    Type = 0x03 // the checksum of the header
 	Noop      Type = 0x04 // to be ignored
 	UniqueID  Type = 0x05 // an identifier of the connection, of 128 bytes at most
@@ -21,7 +21,7 @@ const (
 	NetNS     Type = 0x30 // the name of a network namespace
 )
 
-// TLVs are types with their values, in the form of a header of version 2. Make them by [AppendTLV] and [AppendSSL].
+// TLVs is a list of types with values, encoded as in a header of version 2. [AppendTLV] and [AppendSSL] add to it.
 type TLVs []byte
 
 // tlvLen is the length of a TLV without its value: type, and length of the value.
@@ -51,8 +51,8 @@ func (t TLVs) Get(kind Type) ([]byte, bool) {
 	return nil, false
 }
 
-// AppendTLV appends a TLV. A value of more than 65 535 bytes is left out with its type. The value of a CRC32C is not
-// needed: [Append] computes it.
+// AppendTLV appends a TLV, unless its value has more than 65 535 bytes. The value of a CRC32C is ignored: [Append]
+// computes it.
 func AppendTLV(dst TLVs, kind Type, value []byte) TLVs { return appendTLV(dst, kind, value) }
 
 // AppendTLVString appends a string like [AppendTLV].
@@ -70,7 +70,7 @@ func appendTLV[V []byte | string](dst TLVs, kind Type, value V) TLVs {
 
 // check returns what is wrong with t, or "".
 func (t TLVs) check() string {
-	if n := t.whole(); n != len(t) {
+	if n := t.validLen(); n != len(t) {
 		return fmt.Sprintf("%d bytes behind the addresses, and the TLVs in them end after %d", len(t), n)
 	}
 	sums := 0
@@ -88,8 +88,8 @@ func (t TLVs) check() string {
 	return ""
 }
 
-// whole returns how many bytes of t are well-formed TLVs.
-func (t TLVs) whole() int {
+// validLen returns the length of the well-formed TLVs at the start of t.
+func (t TLVs) validLen() int {
 	n := 0
 	for _, value := range t.All() {
 		n += tlvLen + len(value)
@@ -97,8 +97,8 @@ func (t TLVs) whole() int {
 	return n
 }
 
-// appendTo appends the TLVs of t that fit into room bytes. It returns the place of the CRC32c's value, to be set
-// later, or 0 without one.
+// appendTo appends the TLVs of t that fit into room bytes. It returns the index of the CRC32c's value, to be set later,
+// or 0 without one.
 func (t TLVs) appendTo(dst []byte, room int) (result []byte, sum int) {
 	for kind, value := range t.All() {
 		if kind == CRC32C {
@@ -127,9 +127,9 @@ func (t TLVs) verify(header []byte) error {
 	for kind, value := range t.All() {
 		at += tlvLen
 		if kind == CRC32C {
-			told, sum := binary.BigEndian.Uint32(value), checksum(header, at)
-			if sum != told {
-				return fmt.Errorf("%w: CRC32c is %08x, and the header says %08x", ErrChecksum, sum, told)
+			sent, sum := binary.BigEndian.Uint32(value), checksum(header, at)
+			if sum != sent {
+				return fmt.Errorf("%w: CRC32c is %08x, and the header says %08x", ErrChecksum, sum, sent)
 			}
 			return nil
 		}

@@ -71,7 +71,7 @@ func address1(text []byte, v4 bool) netip.Addr {
 	if len(text) == 0 || bytes.IndexByte(text, '%') >= 0 {
 		return netip.Addr{}
 	}
-	// Without a copy: of text, only an error would be left, and a zone.
+	// No copy is needed: only an error or a zone would refer to text.
 	addr, err := netip.ParseAddr(unsafe.String(&text[0], len(text)))
 	if err != nil || addr.Is4() != v4 {
 		return netip.Addr{}
@@ -112,8 +112,8 @@ func append1(dst []byte, h *Header) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendAddress1 appends an address. The specification wants hexadecimal digits, of an IPv4 address as well if it is in
-// its IPv6 form.
+// appendAddress1 appends an address. The specification requires hexadecimal digits also for an IPv4 address in its IPv6
+// form.
 func appendAddress1(dst []byte, a netip.Addr) []byte {
 	if !a.Is4In6() {
 		return a.AppendTo(dst)

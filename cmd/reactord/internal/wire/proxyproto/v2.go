@@ -8,7 +8,7 @@ import (
 )
 
 // The layout of a version 2 header: the signature, a byte of version and command, a byte of family and protocol, and
-// the length of what follows.
+// the length of the rest.
 const (
 	atCommand = len(signature2)
 	atFamily  = atCommand + 1
@@ -52,7 +52,7 @@ func parse2(b []byte) (Header, int, error) {
 	family, protocol := b[atFamily]>>4, b[atFamily]&0xf
 	known := family != unspecified && protocol != unspecified
 	addresses, rest := b[fixedLen:fixedLen+addressLen[family]], TLVs(b[fixedLen+addressLen[family]:n])
-	if known || rest.whole() == len(rest) {
+	if known || rest.validLen() == len(rest) {
 		h.TLVs = rest
 	}
 	if wrong := h.TLVs.check(); wrong != "" {
@@ -167,7 +167,7 @@ func appendIP(dst []byte, a netip.Addr) []byte {
 	return append(dst, b[:]...)
 }
 
-// appendPath appends a unix address, filled up with zeros. What is too long is cut.
+// appendPath appends a unix address, padded with zeros or truncated.
 func appendPath(dst, path []byte) []byte {
 	path = path[:min(len(path), unixLen)]
 	var zeros [unixLen]byte

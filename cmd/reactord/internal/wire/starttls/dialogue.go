@@ -6,61 +6,61 @@ import (
 	"fmt"
 )
 
-// Bounds of what a peer may say before TLS.
+// Bounds of the conversation before TLS.
 const (
-	// MaxLine is the length of a line, with its CRLF, and of a packet of PostgreSQL.
+	// MaxLine is the maximum length of a line, with its CRLF, and of a packet of PostgreSQL.
 	MaxLine = 1024
-	// MaxLines is how many lines or packets there may be.
+	// MaxLines is the maximum number of lines or packets.
 	MaxLines = 64
 )
 
-// Errors of [Dialogue.Step], to be matched by errors.Is. They come with what is wrong.
+// Errors of [Dialogue.Step], to be matched by errors.Is. They are wrapped with the details.
 var (
-	// ErrInjected says that bytes without TLS came behind the request for TLS or its answer.
+	// ErrInjected reports plaintext bytes behind the request for TLS or its answer.
 	ErrInjected = errors.New("bytes without TLS where TLS begins")
-	// ErrNoTLS says that the client ended the conversation, or did what it may do only in TLS.
+	// ErrNoTLS reports a client that ended the conversation, or sent a command that requires TLS.
 	ErrNoTLS = errors.New("the client does not ask for TLS")
-	// ErrRefused says that the server does not want to speak TLS.
+	// ErrRefused reports a server that refuses TLS.
 	ErrRefused = errors.New("the server refuses TLS")
-	// ErrProtocol says that the peer does not speak the protocol.
+	// ErrProtocol reports a peer that does not speak the protocol.
 	ErrProtocol = errors.New("not the protocol")
-	// ErrTooLong says that a line is too long, or that there are too many.
+	// ErrTooLong reports a line that is too long, or too many lines.
 	ErrTooLong = errors.New("too much before TLS")
 )
 
-// state is where a Dialogue is.
+// state is the state of a Dialogue.
 //
-//	stateStart ──▶ stateGreeting ──▶ stateHello ──▶ stateAsked ──▶ stateDone
+//	stateStart ──▶ stateGreeting ──▶ stateHello ──▶ stateRequested ──▶ stateDone
 //
-// A side that answers is in stateStart until it has greeted and in stateHello until it was asked for TLS. A side that
-// asks waits for the greeting (stateGreeting), for what the server can do (stateHello), and for the answer to its
-// request (stateAsked). Protocols leave out what they have not. An error leads to stateFailed, from anywhere.
+// A server side is in stateStart until it has greeted, and in stateHello until the client requests TLS. A client side
+// waits for the greeting (stateGreeting), for the capabilities of the server (stateHello), and for the answer to its
+// request (stateRequested). Protocols skip states that they lack. An error leads to stateFailed from any state.
 type state uint8
 
 const (
 	stateStart state = iota
 	stateGreeting
 	stateHello
-	stateAsked
+	stateRequested
 	stateDone
 	stateFailed
 )
 
 // Dialogue is one side of a conversation.
 type Dialogue struct {
-	// unit takes one line or packet from the front of b: n bytes of it, 0 if it is not whole.
+	// unit consumes one line or packet at the start of b, and returns its length, or 0 if it is incomplete.
 	unit func(d *Dialogue, b []byte) (n int, err error)
 
-	state    state
-	offered  bool // the server has said that it can speak TLS
-	keep     bool // what the server greets with is kept
-	units    int  // lines or packets so far
-	out      []byte
-	greeting []byte
-	err      error
+	state        state
+	offersTLS    bool // the server supports TLS
+	keepGreeting bool // for Greeting
+	units        int  // lines or packets so far
+	out          []byte
+	greeting     []byte
+	err          error
 }
 
-// protocol is both sides of a protocol.
+// protocol has the sides of a protocol.
 type protocol struct {
 	server, client, greeted func(*Dialogue, []byte) (int, error)
 }
@@ -72,20 +72,20 @@ var protocols = map[string]protocol{
 	"pop3":       {server: lines(pop3Server), client: lines(pop3Client), greeted: lines(pop3Client)},
 }
 
-// NewServer returns the side that answers a client until it asks for TLS, or nil for an unknown protocol such as
+// NewServer returns the side that answers a client until it requests TLS, or nil for an unknown protocol such as
 // "none".
 func NewServer(protocol string) *Dialogue { return newDialogue(protocols[protocol].server) }
 
-// NewClient returns the side that asks a server for TLS, or nil for an unknown protocol.
+// NewClient returns the side that requests TLS from a server, or nil for an unknown protocol.
 func NewClient(protocol string) *Dialogue {
 	d := newDialogue(protocols[protocol].client)
 	if d != nil {
-		d.keep = true
+		d.keepGreeting = true
 	}
 	return d
 }
 
-// NewGreeted returns the side that only takes the greeting of a server, or nil for a protocol without greetings.
+// NewGreeted returns the side that only consumes the greeting of a server, or nil for a protocol without greetings.
 func NewGreeted(protocol string) *Dialogue { return newDialogue(protocols[protocol].greeted) }
 
 func newDialogue(unit func(*Dialogue, []byte) (int, error)) *Dialogue {
@@ -95,11 +95,10 @@ func newDialogue(unit func(*Dialogue, []byte) (int, error)) *Dialogue {
 	return &Dialogue{unit: unit}
 }
 
-// Step continues with in, all the bytes of the peer that no step has used. It takes used of them, and as many as it
-// can: it is called again when more have arrived. What it returns as out is to be sent before that, even if there is
-// an error; it is valid until the next call. When it is done, TLS begins, with the bytes of in that were not used.
-// There are none, except for a client that began with its ClientHello, and behind a greeting that [NewGreeted] has
-// taken.
+// Step continues with in, all the bytes of the peer that no step has used. It uses as many as it can, and is called
+// again when more have arrived. The caller sends out before that, also with an error; out is valid until the next call.
+// When Step is done, TLS begins, with the rest of in. That is empty, except for a client that began with its
+// ClientHello, and behind a greeting that [NewGreeted] has consumed.
 //
 // After an error, it returns the same error.
 func (d *Dialogue) Step(in []byte) (used int, out []byte, done bool, err error) {
@@ -123,7 +122,7 @@ func (d *Dialogue) Step(in []byte) (used int, out []byte, done bool, err error) 
 // that waits for a greeting receives it before everything else.
 func (d *Dialogue) Greeting() []byte { return d.greeting }
 
-// next takes a line or packet.
+// next consumes a line or packet.
 func (d *Dialogue) next(b []byte) (int, error) {
 	n, err := d.unit(d, b)
 	if n > 0 {
@@ -135,15 +134,15 @@ func (d *Dialogue) next(b []byte) (int, error) {
 	return n, err
 }
 
-// say appends to what is sent.
-func (d *Dialogue) say(parts ...string) {
+// send appends to what is sent.
+func (d *Dialogue) send(parts ...string) {
 	for _, s := range parts {
 		d.out = append(d.out, s...)
 	}
 }
 
-// begin ends the dialogue: TLS begins behind the unit of n bytes at the start of b.
-func (d *Dialogue) begin(b []byte, n int) error {
+// finish ends the dialogue: TLS begins behind the unit of n bytes at the start of b.
+func (d *Dialogue) finish(b []byte, n int) error {
 	if len(b) > n {
 		return fmt.Errorf("%w: %d bytes", ErrInjected, len(b)-n)
 	}
@@ -151,8 +150,8 @@ func (d *Dialogue) begin(b []byte, n int) error {
 	return nil
 }
 
-// lines makes a unit of a function for lines. It is called with the line, without its end, and with all of b; and with
-// n = 0 at the start.
+// lines returns a unit function that calls line for each line: with its text, without the line break, and with all of
+// b. At the start, it calls line with n = 0.
 func lines(line func(d *Dialogue, text, b []byte, n int) error) func(*Dialogue, []byte) (int, error) {
 	return func(d *Dialogue, b []byte) (int, error) {
 		if d.state == stateStart {

@@ -159,7 +159,7 @@ func converse(t *testing.T, d *Dialogue, in string, n int) (said, left string, e
 func TestConversations(t *testing.T) {
 	for _, c := range conversations {
 		d := c.new(c.proto)
-		role := map[bool]string{true: "server ", false: "client "}[d.keep]
+		role := map[bool]string{true: "server ", false: "client "}[d.keepGreeting]
 		t.Run(c.proto+"/"+role+c.name, func(t *testing.T) {
 			out, left, err := converse(t, d, c.in, len(c.in))
 			if out != c.out {

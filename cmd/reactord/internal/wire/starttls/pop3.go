@@ -9,29 +9,29 @@ import (
 // pop3Server answers a client of POP3.
 func pop3Server(d *Dialogue, text, b []byte, n int) error {
 	if n == 0 {
-		d.say("+OK ", name, "\r\n")
+		d.send("+OK ", productName, "\r\n")
 		d.state = stateHello
 		return nil
 	}
 	switch strings.ToUpper(string(bytes.TrimRight(text, " "))) {
 	case "CAPA":
-		d.say("+OK\r\nSTLS\r\n.\r\n")
+		d.send("+OK\r\nSTLS\r\n.\r\n")
 	case "QUIT":
-		d.say("+OK Bye\r\n")
+		d.send("+OK Bye\r\n")
 		return fmt.Errorf("%w: QUIT", ErrNoTLS)
 	case "STLS":
-		if err := d.begin(b, n); err != nil {
-			d.say("-ERR Nothing may follow STLS\r\n")
+		if err := d.finish(b, n); err != nil {
+			d.send("-ERR Nothing may follow STLS\r\n")
 			return err
 		}
-		d.say("+OK Begin TLS negotiation\r\n")
+		d.send("+OK Begin TLS negotiation\r\n")
 	default:
-		d.say("-ERR STLS first\r\n")
+		d.send("-ERR STLS first\r\n")
 	}
 	return nil
 }
 
-// pop3Client asks a server of POP3, or takes its greeting only.
+// pop3Client requests TLS from a server of POP3, or only consumes its greeting.
 func pop3Client(d *Dialogue, text, b []byte, n int) error {
 	if n == 0 {
 		return nil // the server greets
@@ -43,8 +43,8 @@ func pop3Client(d *Dialogue, text, b []byte, n int) error {
 	case status != "+OK":
 		return fmt.Errorf("%w: POP3 does not say %q", ErrProtocol, text)
 	case d.state == stateGreeting:
-		d.greeted(b[:n], true, stateAsked, "STLS\r\n")
+		d.greeted(b[:n], true, stateRequested, "STLS\r\n")
 		return nil
 	}
-	return d.begin(b, n)
+	return d.finish(b, n)
 }

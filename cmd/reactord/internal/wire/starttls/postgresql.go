@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// The packets that a client of PostgreSQL begins with have no type: a length, which counts itself, and one of these
-// codes.
+// The first packets of a PostgreSQL client have no type, but a length, which includes itself, and one of these codes.
 const (
 	pgHeader  = 8
 	pgSSL     = 1234<<16 | 5679
@@ -34,32 +33,32 @@ func postgresServer(d *Dialogue, b []byte) (int, error) {
 	length, code := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
 	switch {
 	case code == pgSSL && length == pgHeader:
-		if err := d.begin(b, pgHeader); err != nil {
+		if err := d.finish(b, pgHeader); err != nil {
 			return 0, err
 		}
-		d.say("S")
+		d.send("S")
 		return pgHeader, nil
 	case code == pgGSSENC && length == pgHeader:
-		d.say("N")
+		d.send("N")
 		return pgHeader, nil
 	case code == pgCancel:
 		return 0, fmt.Errorf("%w: a request to cancel a query", ErrNoTLS)
 	case code>>16 == pgVersion:
-		d.say(pgWantsTLS)
+		d.send(pgWantsTLS)
 		return 0, fmt.Errorf("%w: a startup message (sslmode=require is missing)", ErrNoTLS)
 	}
 	return 0, fmt.Errorf("%w: a packet of %d bytes with the code %d", ErrProtocol, length, code)
 }
 
-// pgWantsTLS is an ErrorResponse: 28000 is invalid_authorization_specification.
+// pgWantsTLS is an ErrorResponse with code 28000, invalid_authorization_specification.
 const pgWantsTLS = "E\x00\x00\x00\x4aSFATAL\x00VFATAL\x00C28000\x00" +
 	"Mconnections need TLS here: use sslmode=require\x00\x00"
 
-// postgresClient asks a server.
+// postgresClient requests TLS from a server.
 func postgresClient(d *Dialogue, b []byte) (int, error) {
 	if d.state == stateStart {
-		d.state = stateAsked
-		d.say("\x00\x00\x00\x08\x04\xd2\x16\x2f") // the length and pgSSL
+		d.state = stateRequested
+		d.send("\x00\x00\x00\x08\x04\xd2\x16\x2f") // the length and pgSSL
 		return 0, nil
 	}
 	if len(b) == 0 {
@@ -67,7 +66,7 @@ func postgresClient(d *Dialogue, b []byte) (int, error) {
 	}
 	switch b[0] {
 	case 'S':
-		return 1, d.begin(b, 1)
+		return 1, d.finish(b, 1)
 	case 'N':
 		return 1, fmt.Errorf("%w: it has no TLS, or none for this client (answer N)", ErrRefused)
 	case 'E':
