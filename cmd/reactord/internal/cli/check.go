@@ -12,8 +12,8 @@ type checkCommand struct {
 	Config string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
 }
 
-// Run prints that the file is ok, or returns everything that is wrong with it. It accepts what serve accepts: it looks
-// up names, and reads certificates, too. Run by root, it opens them as the user that serve becomes.
+// Run prints that the file is ok, or returns all its errors. It accepts what serve accepts: it also looks up names and
+// reads certificates. Run by root, it opens them as the user that serve becomes.
 func (c checkCommand) Run() error {
 	cfg, source, err := loader.ReadFile(c.Config)
 	if err != nil {
@@ -29,5 +29,5 @@ func (c checkCommand) Run() error {
 	return err
 }
 
-// printWarning prints what is unusual, and not wrong.
+// printWarning prints a warning about the configuration.
 func printWarning(text string) { fmt.Fprintln(os.Stderr, "warning: "+text) }

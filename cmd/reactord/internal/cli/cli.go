@@ -36,10 +36,9 @@ type commands struct {
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// Main runs a command line, of which the first word is the program. It returns the exit status, or exits itself after
-// printing help.
+// Main runs a command line, whose first word is the program. It returns the exit status, or exits after printing help.
 func Main(line []string) (status int) {
-	// A rotation of the log signals all processes of the service. One that begins, or ends soon, must survive that.
+	// A rotation of the log signals all processes of the service, and must not end one that just starts, or soon ends.
 	signal.Ignore(syscall.SIGUSR1)
 	args := asEnvoy(line[0], line[1:])
 	if len(args) == 0 {
@@ -74,7 +73,7 @@ func Main(line []string) (status int) {
 	return status
 }
 
-// runInherited runs a command with what this process has inherited. The process before this one learns of an error.
+// runInherited runs a command with the inherited sockets, and reports an error to the predecessor.
 func runInherited(command *kong.Context) error {
 	inherited, err := daemon.Inherit()
 	if err != nil {
@@ -86,8 +85,8 @@ func runInherited(command *kong.Context) error {
 	return err
 }
 
-// switchUser changes to the user of the configuration, if the command serves. It may start the program again, so that
-// nothing is inherited before.
+// switchUser changes to the user of the configuration, if the command serves. It may execute the program again, and so
+// has to run before the sockets are inherited.
 func switchUser(command *kong.Context) error {
 	c, serves := reflect.TypeAssert[interface{ account() (user, group string) }](command.Selected().Target)
 	if !serves {
@@ -105,7 +104,7 @@ func newParser() *kong.Kong {
 	)
 }
 
-// checkRepeated reports a flag that has one value and is given twice: its first value would be ignored.
+// checkRepeated returns an error if a flag with one value is given twice: its first value would be ignored.
 func checkRepeated(c *kong.Context) error {
 	given := map[string]bool{}
 	for _, p := range c.Path {
@@ -120,7 +119,7 @@ func checkRepeated(c *kong.Context) error {
 	return nil
 }
 
-// explain returns the text of an error, with advice. An error of a configuration file begins with its place in the
+// explain returns the text of an error, with advice. An error of a configuration file begins with the place in the
 // file.
 func explain(err error) string {
 	if _, ok := errors.AsType[*config.Error](err); ok {
@@ -132,7 +131,7 @@ func explain(err error) string {
 	return "reactord: " + strings.ReplaceAll(err.Error(), "\n", "\nreactord: ") + advice(err)
 }
 
-// advice returns what to do about a common error, or "".
+// advice returns the remedy of a common error, or "".
 func advice(err error) string {
 	call, _ := errors.AsType[*os.SyscallError](err)
 	file, _ := errors.AsType[*fs.PathError](err)
@@ -153,7 +152,7 @@ func advice(err error) string {
 	return ""
 }
 
-// defaults returns the defaults of the configuration, as variables for the flags.
+// defaults returns the defaults of the configuration as variables for the flags.
 func defaults() kong.Vars {
 	c, b := config.New(), config.NewBackend()
 	return kong.Vars{

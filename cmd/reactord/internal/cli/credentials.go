@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 )
 
-// Credentials are the flags of the commands that ask a running daemon: how to trust it, and who asks.
+// Credentials has the flags of commands that call a running daemon: those that authenticate it, and the caller.
 type Credentials struct {
 	CACert       string `name:"cacert" env:"REACTORD_CACERT" placeholder:"FILE" help:"Certificates in PEM that the server's is signed with; else those of the system."`
 	Cert         string `env:"REACTORD_CERT" placeholder:"FILE" help:"Client certificate in PEM."`
@@ -16,7 +16,7 @@ type Credentials struct {
 	PasswordFile string `env:"REACTORD_PASSWORD_FILE" placeholder:"FILE" help:"File with the password, in one line."`
 }
 
-// access returns the access to an address with the credentials of the flags and the environment.
+// access returns an address with the credentials of the flags and the environment.
 func (c *Credentials) access(address string) (admin.Access, error) {
 	a := admin.Access{
 		Address: address, CACert: c.CACert, Cert: c.Cert, Key: c.Key, User: c.User,
@@ -38,7 +38,7 @@ func (c *Credentials) access(address string) (admin.Access, error) {
 	return a, nil
 }
 
-// credentialsError reports wrong credentials, of any command.
+// credentialsError reports invalid credentials of any command.
 type credentialsError string
 
 func (e credentialsError) Error() string        { return string(e) }

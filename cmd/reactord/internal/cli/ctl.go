@@ -65,7 +65,7 @@ func (c *ctlCommand) AfterApply(k *kong.Context) error {
 // errNoAdmin reports a configuration file without an admin API.
 var errNoAdmin = errors.New("no admin API: write admin: {address: unix:///run/reactord/admin.sock}")
 
-// where returns the access to the admin API.
+// where returns the address of the admin API, with credentials.
 func (c *ctlCommand) where() (admin.Access, error) {
 	if c.File == "" {
 		return c.access(c.Address)
@@ -92,13 +92,13 @@ func (c *ctlCommand) where() (admin.Access, error) {
 	return access, err
 }
 
-// wantsColour reports whether f is a terminal, and its user has not said otherwise (no-color.org).
+// wantsColour reports whether f is a terminal, and NO_COLOR (no-color.org) is not set.
 func wantsColour(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// ctl is what the commands of ctl share.
+// ctl has the state that the commands of ctl share.
 type ctl struct {
 	client *admin.Client // nil without an admin API
 	config string        // the configuration file that says so
@@ -107,12 +107,12 @@ type ctl struct {
 	colour bool
 }
 
-// interruptible returns a context that a signal ends.
+// interruptible returns a context that a signal cancels.
 func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// call calls an endpoint, and prints its answer: unchanged, or as show does.
+// call calls an endpoint, and prints the answer: unchanged as JSON, or by show.
 func call[In, Out any](c *ctl, e admin.Endpoint[In, Out], in In, show func(w *bufio.Writer, out *Out)) error {
 	ctx, cancel := interruptible()
 	defer cancel()

@@ -46,7 +46,7 @@ type ctlServerReset struct {
 	Server  string `arg:"" help:"Name of the server, or its address."`
 }
 
-// Run ends an override, or says that there is nothing to reset.
+// Run removes an override, or reports that there is nothing to reset.
 func (s ctlServerReset) Run(c *ctl) error {
 	ctx, cancel := interruptible()
 	defer cancel()
@@ -112,7 +112,7 @@ type ctlReload struct {
 	Signal int `placeholder:"PID" help:"Without an admin API in the file of --config: check the file, and send SIGHUP to this process. What check does not find is only in its log then."`
 }
 
-// Run reads the configuration file again. What is wrong with it is printed as check does.
+// Run reloads the configuration file. Errors are printed as check prints them.
 func (r ctlReload) Run(c *ctl) error {
 	if c.client == nil {
 		return r.bySignal(c.config)
@@ -127,7 +127,7 @@ func (r ctlReload) Run(c *ctl) error {
 	})
 }
 
-// bySignal checks a configuration file, and has a process read it.
+// bySignal checks a configuration file, and signals a process to read it.
 func (r ctlReload) bySignal(path string) error {
 	if r.Signal <= 0 {
 		return fmt.Errorf("%s: %w, or give the process by --signal", path, errNoAdmin)
@@ -149,7 +149,7 @@ type ctlDrain struct {
 	Wait bool `help:"Wait until the process has ended, and show the progress."`
 }
 
-// Run begins to drain, or shows how far it is.
+// Run begins to drain, or shows the progress of a drain.
 func (d ctlDrain) Run(c *ctl) error {
 	if err := d.begin(c); err != nil || !d.Wait {
 		return err
@@ -178,7 +178,7 @@ func (d ctlDrain) Run(c *ctl) error {
 	}
 }
 
-// begin does what the flags say.
+// begin sends the request of the flags.
 func (d ctlDrain) begin(c *ctl) error {
 	switch {
 	case d.Show:
@@ -203,7 +203,7 @@ func showDrain(w *bufio.Writer, d *admin.Drain) {
 
 type ctlUpgrade struct{}
 
-// Run starts the program again.
+// Run upgrades the program.
 func (ctlUpgrade) Run(c *ctl) error {
 	return call(c, admin.PostUpgrade, admin.None{}, func(w *bufio.Writer, u *admin.Upgrade) {
 		fmt.Fprintf(w, "process %d has taken over\n", u.PID)

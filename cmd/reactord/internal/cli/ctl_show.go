@@ -58,7 +58,7 @@ func showStatus(w *bufio.Writer, s *admin.Status) {
 	}
 }
 
-// describePredecessor says how an old process of an upgrade is.
+// describePredecessor returns the state of an old process of an upgrade.
 func describePredecessor(p *admin.Predecessor) string {
 	if p.Error != "" {
 		return fmt.Sprintf("%d: %s", p.PID, p.Error)
@@ -118,7 +118,7 @@ func (ctlListeners) Run(c *ctl) error {
 	})
 }
 
-// leadsTo returns where connections of a listener go: its backend, and how many routes it has.
+// leadsTo returns the backend of a listener, and the number of its routes.
 func leadsTo(backend string, routes int) string {
 	switch {
 	case routes == 0:
@@ -155,7 +155,7 @@ func (s ctlServers) Run(c *ctl) error {
 	})
 }
 
-// servers prints servers. The weight is what the plan says, with the part of it that is in force if that is less.
+// servers prints servers. The weight is that of the plan, with the effective part if that is less.
 func (c *ctl) servers(w io.Writer, all []stats.Server) {
 	t := newTable("BACKEND", "SERVER", "ADDRESS", "STATE", ">FOR", ">WEIGHT", ">CONNECTIONS", ">LIMIT", ">TOTAL",
 		">FAILURES", "OVERRIDE", "REASON")
@@ -188,7 +188,7 @@ func (f ctlFilter) filter() admin.Filter {
 	}
 }
 
-// prefix is a prefix of addresses, or an address.
+// prefix is an address prefix, or an address.
 type prefix struct{ netip.Prefix }
 
 // UnmarshalText reads a prefix or an address.
@@ -207,7 +207,7 @@ type ctlConnections struct {
 
 const refreshInterval = 2 * time.Second
 
-// Run lists open connections, page by page. In JSON each page is an answer of the API.
+// Run lists open connections, page by page. In JSON, each page is an answer of the API.
 func (l ctlConnections) Run(c *ctl) error {
 	ctx, cancel := interruptible()
 	defer cancel()
@@ -293,7 +293,7 @@ func (l ctlLoops) Run(c *ctl) error {
 
 type ctlDiscovery struct{}
 
-// Run lists the sources of discovery.
+// Run lists the discovery sources.
 func (ctlDiscovery) Run(c *ctl) error {
 	return call(c, admin.ListDiscovery, admin.None{}, func(w *bufio.Writer, all *admin.Discovery) {
 		t := newTable("BACKEND", "SOURCE", ">SERVERS", ">LOOKUPS", ">FAILURES", ">LAST SUCCESS", "LAST ERROR")
@@ -355,7 +355,7 @@ type ctlProfile struct {
 	Text   bool          `help:"Write text for people to standard output."`
 }
 
-// Run writes a profile, or lists them.
+// Run writes a profile, or lists the profiles.
 func (p ctlProfile) Run(c *ctl) error {
 	if p.Name == "" {
 		return call(c, admin.ListProfiles, admin.None{}, func(w *bufio.Writer, all *admin.Profiles) {

@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// table is lines of cells, for people: columns are aligned, numbers to the right.
+// table formats rows for people, with aligned columns, and numbers to the right.
 type table struct {
 	columns []column
 	rows    [][]string
@@ -24,7 +24,7 @@ type column struct {
 	right bool
 }
 
-// newTable makes a table of columns. The titles of numbers begin with ">".
+// newTable returns a table with these columns. The titles of number columns begin with ">".
 func newTable(titles ...string) *table {
 	t := &table{}
 	for _, title := range titles {
@@ -45,7 +45,7 @@ func (t *table) add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// plain removes control characters, so that others cannot control the terminal.
+// plain removes control characters, so that foreign text cannot control the terminal.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
@@ -55,7 +55,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// write writes the table. paint, which may be nil, colours a cell.
+// write writes the table. paint, if it is not nil, colours a cell.
 func (t *table) write(w io.Writer, paint func(title, cell string) string) {
 	titles := make([]string, len(t.columns))
 	widths := make([]int, len(t.columns))
@@ -112,7 +112,7 @@ func paintState(title, cell string) string {
 	return cell
 }
 
-// humanBytes formats a number of bytes with three digits or so, in powers of 1024.
+// humanBytes formats a number of bytes with about three digits, in powers of 1024.
 func humanBytes[T int64 | uint64](n T) string {
 	const units = "KMGTPE"
 	f, i := float64(n), -1
@@ -126,7 +126,7 @@ func humanBytes[T int64 | uint64](n T) string {
 	return strconv.FormatFloat(f, 'f', 1, 64) + string(units[i]) + "iB"
 }
 
-// humanTime formats a duration with its two largest units, or three digits of a short one.
+// humanTime formats a duration with its two largest units, or a short one with three digits.
 func humanTime(s admin.Seconds) string {
 	d := s.Duration()
 	switch {
@@ -144,10 +144,10 @@ func humanTime(s admin.Seconds) string {
 	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// ago formats how long ago a time was.
+// ago formats the time since t.
 func ago(t time.Time) string { return humanTime(stats.Of(max(time.Since(t), 0))) }
 
-// limited formats a limit, of which 0 is none.
+// limited formats a limit, where 0 means no limit.
 func limited(n int) string {
 	if n == 0 {
 		return ""

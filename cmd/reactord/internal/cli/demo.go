@@ -64,7 +64,7 @@ Ctrl-C stops it after all connections have ended; a second Ctrl-C stops it immed
 `, proxy, server, proxy.Addr(), proxy.Port(), metrics)
 }
 
-// echoServer sends back what it receives. It uses package net only.
+// echoServer sends back the bytes that it receives. It uses package net only.
 type echoServer struct {
 	listener net.Listener
 	conns    sync.WaitGroup
@@ -96,7 +96,7 @@ func (s *echoServer) accept() {
 	}
 }
 
-// Close stops accepting, and waits for the connections to end. The proxy, their other side, has closed them.
+// Close stops accepting, and waits for the connections to end, which the proxy has closed.
 func (s *echoServer) Close() error {
 	err := s.listener.Close()
 	s.conns.Wait()

@@ -1,4 +1,4 @@
-// Package cli is the command line of reactord: what is run by a command is in package daemon.
+// Package cli is the command line of reactord. The daemon that its commands run is in package daemon.
 //
 // # How to use it
 //
@@ -7,17 +7,17 @@
 // # Files
 //
 //	cli.go         the commands, errors and their advice
-//	serve.go       serve: the daemon of a file
-//	proxy.go       proxy: the daemon of flags
+//	serve.go       serve: the daemon, configured by a file
+//	proxy.go       proxy: the daemon, configured by flags
 //	demo.go        demo: a proxy in front of an echo server
-//	envoy.go       envoy: the daemon in the place of an Envoy
-//	check.go       check: what is wrong with a file
+//	envoy.go       envoy: the daemon in place of an Envoy
+//	check.go       check: the errors of a file
 //	config.go      config: a file with all defaults
 //	schema.go      schema: the JSON Schema of files
 //	ctl*.go        ctl: the client of the admin API, and its tables
-//	credentials.go how ctl and health trust a daemon, and who asks
+//	credentials.go the credentials of ctl and health
 //	health.go      health: whether a daemon is ready
-//	doctor*.go     doctor: what the machine offers
+//	doctor*.go     doctor: the capabilities of the machine
 //	man.go         man and completion, of packages manual and completion
 //	version.go     version
 package cli

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The minimum that a busy proxy should have.
+// Recommended minima of a busy proxy.
 const (
 	enoughFiles   = 65536
 	enoughBacklog = reactor.Backlog
 	enoughPorts   = 16384
 )
 
-// examine reports what was read.
+// examine returns the findings about the system.
 func (s *system) examine() []finding {
 	findings := []finding{
 		{name: "reactord", value: version()},
@@ -47,7 +47,7 @@ func (s *system) examine() []finding {
 	)
 }
 
-// seccompModes is what the modes of proc_pid_status(5) mean.
+// seccompModes has the meanings of the seccomp modes in proc_pid_status(5).
 var seccompModes = map[string]string{"0": "no filter", "1": "strict", "2": "a filter is installed"}
 
 func (s *system) ring() finding {
@@ -63,7 +63,7 @@ func (s *system) ring() finding {
 	return f
 }
 
-// remedy returns what to do to make io_uring available.
+// remedy returns how to make io_uring available.
 func (s *system) remedy(err error) string {
 	switch {
 	case s.uringDisabled == "2":
@@ -98,7 +98,7 @@ type bit struct {
 	name string
 }
 
-// names lists the bits that are set, and as missing those that are not set.
+// names lists the bits that are set, and the missing ones.
 func names(set uint32, bits []bit) string {
 	var had, missing []string
 	for _, b := range bits {
@@ -144,7 +144,7 @@ func (s *system) opcodes() finding {
 	return finding{name: "  operations", value: without(strings.Join(had, ", "), missing)}
 }
 
-// restrictions reports whether the kernel refuses what reactord does not submit.
+// restrictions reports whether the kernel refuses operations that reactord does not use.
 func (s *system) restrictions() finding {
 	if s.caps.Restrictions {
 		return finding{name: "  restrictions", value: "the kernel refuses all other operations"}
@@ -152,7 +152,7 @@ func (s *system) restrictions() finding {
 	return finding{name: "  restrictions", value: "none: this kernel cannot restrict a ring"}
 }
 
-// permission reports what the sysctls allow of io_uring.
+// permission reports which users the sysctls allow to use io_uring.
 func (s *system) permission() finding {
 	f := finding{name: "io_uring_disabled"}
 	switch s.uringDisabled {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what the doctor reads of the machine and of this process.
+// system has the properties of the machine and of this process that the doctor examines.
 type system struct {
 	kernel string
 
@@ -35,7 +35,7 @@ type system struct {
 	portLow, portHigh int // 0: unknown
 }
 
-// readSystem reads what can be read; root is the file system with /proc and /sys.
+// readSystem reads all available properties; root is the file system with /proc and /sys.
 func readSystem(root fs.FS) *system {
 	s := &system{online: runtime.NumCPU()}
 	s.kernel = "unknown"
@@ -56,20 +56,20 @@ func readSystem(root fs.FS) *system {
 	return s
 }
 
-// readFiles reads /proc and /sys. What cannot be read stays unknown.
+// readFiles reads /proc and /sys. Properties that cannot be read stay unknown.
 func (s *system) readFiles(root fs.FS) {
-	s.uringDisabled = text(root, "proc/sys/kernel/io_uring_disabled")
-	s.uringGroup = text(root, "proc/sys/kernel/io_uring_group")
-	for line := range strings.Lines(text(root, "proc/self/status")) {
+	s.uringDisabled = readText(root, "proc/sys/kernel/io_uring_disabled")
+	s.uringGroup = readText(root, "proc/sys/kernel/io_uring_group")
+	for line := range strings.Lines(readText(root, "proc/self/status")) {
 		if mode, ok := strings.CutPrefix(line, "Seccomp:"); ok {
 			s.seccomp = strings.TrimSpace(mode)
 		}
 	}
-	if cpus := text(root, "sys/devices/system/cpu/online"); cpus != "" {
+	if cpus := readText(root, "sys/devices/system/cpu/online"); cpus != "" {
 		s.online = countCPUs(cpus)
 	}
-	s.somaxconn, _ = strconv.Atoi(text(root, "proc/sys/net/core/somaxconn"))
-	if ports := strings.Fields(text(root, "proc/sys/net/ipv4/ip_local_port_range")); len(ports) == 2 {
+	s.somaxconn, _ = strconv.Atoi(readText(root, "proc/sys/net/core/somaxconn"))
+	if ports := strings.Fields(readText(root, "proc/sys/net/ipv4/ip_local_port_range")); len(ports) == 2 {
 		s.portLow, _ = strconv.Atoi(ports[0])
 		s.portHigh, _ = strconv.Atoi(ports[1])
 	}
@@ -93,7 +93,7 @@ func countCPUs(list string) (n int) {
 // readCgroup finds the tightest limits between this process's control group and the root. See cgroups(7) for the lines
 // of /proc/self/cgroup: version 2 has the number 0 and no controllers.
 func (s *system) readCgroup(root fs.FS) {
-	for line := range strings.Lines(text(root, "proc/self/cgroup")) {
+	for line := range strings.Lines(readText(root, "proc/self/cgroup")) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
 			continue
@@ -101,13 +101,13 @@ func (s *system) readCgroup(root fs.FS) {
 		for dir := strings.Trim(fields[2], "/"); ; dir = parentDir(dir) {
 			switch controllers := "," + fields[1] + ","; {
 			case fields[0] == "0":
-				s.limitCPU(text(root, path.Join("sys/fs/cgroup", dir, "cpu.max")))
-				s.limitMemory(text(root, path.Join("sys/fs/cgroup", dir, "memory.max")))
+				s.limitCPU(readText(root, path.Join("sys/fs/cgroup", dir, "cpu.max")))
+				s.limitMemory(readText(root, path.Join("sys/fs/cgroup", dir, "memory.max")))
 			case strings.Contains(controllers, ",cpu,"):
 				quota := path.Join("sys/fs/cgroup/cpu", dir, "cpu.cfs_quota_us")
-				s.limitCPU(text(root, quota) + " " + text(root, path.Join(path.Dir(quota), "cpu.cfs_period_us")))
+				s.limitCPU(readText(root, quota) + " " + readText(root, path.Join(path.Dir(quota), "cpu.cfs_period_us")))
 			case strings.Contains(controllers, ",memory,"):
-				s.limitMemory(text(root, path.Join("sys/fs/cgroup/memory", dir, "memory.limit_in_bytes")))
+				s.limitMemory(readText(root, path.Join("sys/fs/cgroup/memory", dir, "memory.limit_in_bytes")))
 			}
 			if dir == "" {
 				break
@@ -123,7 +123,7 @@ func parentDir(dir string) string {
 	return dir
 }
 
-// limitCPU notes "QUOTA PERIOD", in microseconds; "max" and -1 are no quota.
+// limitCPU applies "QUOTA PERIOD", in microseconds; "max" and -1 mean no quota.
 func (s *system) limitCPU(grant string) {
 	var quota, period float64
 	if n, _ := fmt.Sscanf(grant, "%g %g", &quota, &period); n == 2 && quota > 0 && period > 0 {
@@ -133,7 +133,7 @@ func (s *system) limitCPU(grant string) {
 	}
 }
 
-// limitMemory notes a number of bytes. "max" is no limit; in version 1 no limit is a number larger than any memory.
+// limitMemory applies a number of bytes. "max" means no limit, as does, in version 1, a number larger than any memory.
 func (s *system) limitMemory(bytes string) {
 	const beyond = 1 << 60
 	n, err := strconv.ParseUint(bytes, 10, 64)
@@ -142,8 +142,8 @@ func (s *system) limitMemory(bytes string) {
 	}
 }
 
-// text returns the content of a file without the spaces around it, or "" if it cannot be read.
-func text(root fs.FS, name string) string {
+// readText returns the content of a file without the spaces around it, or "" if it cannot be read.
+func readText(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
 		return ""

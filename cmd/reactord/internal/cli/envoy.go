@@ -10,12 +10,12 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
 )
 
-// envoyCommand runs the daemon in the place of an Envoy. A program with the name "envoy" does so without a command.
+// envoyCommand runs the daemon in place of an Envoy. A program with the name "envoy" does so without a command.
 type envoyCommand struct {
 	Flags []string `arg:"" optional:"" help:"Flags of Envoy, such as --config-path FILE, --config-yaml TEXT, --service-node NAME, --service-cluster NAME, --log-level LEVEL, --drain-time-s SECONDS."`
 }
 
-// asEnvoy returns the command line with the command that is in the name of the program.
+// asEnvoy returns the command line, with the command envoy if that is the name of the program.
 func asEnvoy(program string, args []string) []string {
 	if filepath.Base(program) == envoy.Name {
 		return append([]string{envoy.Name}, args...)
@@ -23,7 +23,7 @@ func asEnvoy(program string, args []string) []string {
 	return args
 }
 
-// Run runs the daemon as the bootstrap says.
+// Run runs the daemon with the configuration of the bootstrap.
 func (c envoyCommand) Run(inherited *daemon.Inherited) error {
 	flags, err := bootstrap.ParseFlags(c.Flags)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 )
 
-// healthCommand asks a running daemon how it is, where there is no shell and no curl: a container's health check.
+// healthCommand asks a running daemon whether it is ready. It serves as health check of containers without a shell.
 type healthCommand struct {
 	Address string `short:"a" xor:"where" env:"REACTORD_METRICS" placeholder:"ADDRESS" help:"Address of the metrics, HOST:PORT or https://HOST:PORT (127.0.0.1:9090). 0.0.0.0 and [::] are this machine."`
 	Config  string `short:"c" xor:"where" placeholder:"FILE" help:"Configuration file that says the address of the metrics, and whether they have TLS. The daemon is on this machine: its certificate at a loopback address, 0.0.0.0 or [::] is not verified without --cacert."`
@@ -20,7 +20,7 @@ type healthCommand struct {
 	Timeout time.Duration `default:"2s" help:"How long the answer may take (${default})."`
 }
 
-// defaultMetrics is the address of the metrics in every example.
+// defaultMetrics is the address of the metrics in all examples.
 const defaultMetrics = "127.0.0.1:9090"
 
 // Validate checks --address.
@@ -38,7 +38,7 @@ func (c healthCommand) Validate() error {
 	return nil
 }
 
-// Run prints the answer as one line, or returns why it is missing or bad.
+// Run prints the answer as one line, or returns an error if it is missing or negative.
 func (c healthCommand) Run() error {
 	access, err := c.where()
 	if err != nil {
@@ -63,7 +63,8 @@ func (c healthCommand) Run() error {
 	return err
 }
 
-// where returns how to reach the daemon's metrics. A password goes to another machine only over TLS.
+// where returns the address of the daemon's metrics, with credentials. A password is sent to another machine only over
+// TLS.
 func (c healthCommand) where() (admin.Access, error) {
 	if c.Config != "" {
 		return c.configured()
@@ -84,7 +85,7 @@ func (c healthCommand) where() (admin.Access, error) {
 	return access, err
 }
 
-// configured returns how to reach the metrics of the configuration file.
+// configured returns the address of the metrics in the configuration file, with credentials.
 func (c healthCommand) configured() (admin.Access, error) {
 	cfg, _, err := config.Load(c.Config)
 	if err != nil {
@@ -105,12 +106,12 @@ func (c healthCommand) configured() (admin.Access, error) {
 		}
 	}
 	access, err := c.access(scheme + m.Address.HostPort())
-	access.Open, access.Own = true, isOwn(m.Address.Host)
+	access.Open, access.Own = true, isLocalHost(m.Address.Host)
 	return access, err
 }
 
-// isOwn reports whether only this machine can answer at a host.
-func isOwn(host string) bool {
+// isLocalHost reports whether only this machine can answer at host.
+func isLocalHost(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }

@@ -33,7 +33,7 @@ func (m manCommand) Run(k *kong.Context) error {
 	return w.Flush()
 }
 
-// commitTime returns when the revision of this program was committed, or the zero time if unknown.
+// commitTime returns the commit time of this program's revision, or the zero time if it is unknown.
 func commitTime() (at time.Time) {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {

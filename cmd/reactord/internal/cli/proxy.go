@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
 )
 
-// proxyCommand is a configuration with one listener and one backend, as flags.
+// proxyCommand configures one listener and one backend by flags.
 type proxyCommand struct {
 	Listen config.Address   `required:"" placeholder:"tcp://HOST:PORT" help:"Address to listen on: tcp://HOST:PORT (port 0: any free port), udp://HOST:PORT, unix:///PATH, unix://@NAME, or fd://NAME of a socket that systemd has opened."`
 	To     []config.Address `required:"" placeholder:"tcp://HOST:PORT" help:"Server to proxy to: tcp://HOST:PORT, also behind a listener of UDP or a unix socket, or unix:///PATH. Repeat it for more servers: of two at random, the one with fewer connections; the next one if it cannot be reached."`
@@ -37,7 +37,7 @@ type proxyCommand struct {
 // account returns the user and the group of the flags.
 func (c proxyCommand) account() (user, group string) { return c.User, c.Group }
 
-// Run runs the daemon as the flags say.
+// Run runs the daemon with the configuration of the flags.
 func (c proxyCommand) Run(inherited *daemon.Inherited) error {
 	cfg := c.config()
 	if err := flagErrors(cfg.Validate()); err != nil {
@@ -73,7 +73,7 @@ func (c proxyCommand) config() *config.Config {
 // errFlags matches every error of the command line.
 var errFlags = errors.New("wrong command line")
 
-// flagError is a problem of a configuration that was made from flags. It names the flag instead of the setting.
+// flagError is a problem of a configuration made from flags. It names the flag instead of the setting.
 type flagError config.Problem
 
 func (e flagError) Error() string {

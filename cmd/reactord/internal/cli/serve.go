@@ -21,7 +21,7 @@ func (c serveCommand) account() (user, group string) {
 	return file.Config().User, file.Config().Group
 }
 
-// Run runs the daemon as the file says.
+// Run runs the daemon with the configuration of the file.
 func (c serveCommand) Run(inherited *daemon.Inherited) error {
 	file, err := loader.FromFile(c.Config)
 	if err != nil {

@@ -32,17 +32,17 @@ type adminDaemon struct {
 	predecessors  *predecessors
 	do            actions
 
-	overriding sync.Mutex // an override that changes a part of the one before
+	overriding sync.Mutex // serializes read-modify-write of overrides
 }
 
-// actions are what the admin API and signals have in common.
+// actions are the operations that both the admin API and signals request.
 type actions interface {
 	reload(context.Context) error
 	upgrade(context.Context) (pid int, err error)
 	reopenAccessLog()
 }
 
-// adminDaemon returns the daemon as the admin API sees it.
+// adminDaemon returns the daemon's side of the admin API.
 func (d *daemon) adminDaemon() *adminDaemon {
 	return &adminDaemon{
 		log: d.log, proxy: d.proxy, planner: d.planner, sources: &d.sources, controlPlane: &d.controlPlane,
@@ -134,13 +134,13 @@ func (d *adminDaemon) Plan() admin.Plan {
 	return out
 }
 
-// Listeners reads the listeners of the plan that the proxy has in force.
+// Listeners returns the readings of the listeners in force.
 func (d *adminDaemon) Listeners() []stats.Listener { return d.proxy.Stats().Listeners }
 
-// Backends reads the backends of the plan in force.
+// Backends returns the readings of the backends in force.
 func (d *adminDaemon) Backends() []stats.Backend { return d.proxy.Stats().Backends }
 
-// Servers reads the servers of the plan in force.
+// Servers returns the readings of the servers in force.
 func (d *adminDaemon) Servers() []stats.Server {
 	type server struct{ backend, address string }
 	overridden := map[server]bool{}
@@ -180,7 +180,7 @@ func (d *adminDaemon) Events(after uint64) (all []admin.Event) {
 	return all
 }
 
-// SetServer changes what is set of the override of a server, and leaves the rest of it.
+// SetServer changes those parts of a server's override that are set in c.
 func (d *adminDaemon) SetServer(_ context.Context, backend, server string, c admin.ServerChange) error {
 	d.overriding.Lock()
 	defer d.overriding.Unlock()
@@ -209,7 +209,7 @@ func (d *adminDaemon) override(backend, server string) plan.Override {
 	return d.planner.Status().Overrides[key]
 }
 
-// ResetServer ends the override of a server.
+// ResetServer removes the override of a server.
 func (d *adminDaemon) ResetServer(_ context.Context, backend, server string) error {
 	d.overriding.Lock()
 	defer d.overriding.Unlock()
@@ -235,7 +235,7 @@ func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 	return *d.lastReload(), nil
 }
 
-// Drain begins to drain the process, or only makes it not ready.
+// Drain begins to drain the process, or, if held, only makes it not ready.
 func (d *adminDaemon) Drain(held bool) error {
 	kind := drainNow
 	if held {
@@ -244,7 +244,7 @@ func (d *adminDaemon) Drain(held bool) error {
 	return d.lifecycle.request(drainRequest{"the admin API", kind})
 }
 
-// Undrain undoes that.
+// Undrain undoes Drain.
 func (d *adminDaemon) Undrain() error {
 	return d.lifecycle.request(drainRequest{"the admin API", undo})
 }
@@ -252,10 +252,10 @@ func (d *adminDaemon) Undrain() error {
 // ReopenAccessLog reopens the access log.
 func (d *adminDaemon) ReopenAccessLog() { d.do.reopenAccessLog() }
 
-// Upgrade starts the program again.
+// Upgrade starts the successor, and returns its process ID.
 func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.do.upgrade(ctx) }
 
-// XDS reads the client of the control plane.
+// XDS returns a reading of the client of the control plane.
 func (d *adminDaemon) XDS() (stats.ControlPlane, error) {
 	client := d.controlPlane.get()
 	if client == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// Connections returns a page of connections: the newest of this process first, then those of the process before it, and
-// so on.
+// Connections returns a page of connections: the newest of this process first, then those of its predecessors, the last
+// one first.
 func (d *adminDaemon) Connections(
 	ctx context.Context, f *admin.Filter, after string, limit int,
 ) (page []admin.Connection, next string, err error) {
@@ -129,7 +129,7 @@ func (d *adminDaemon) ownConnections(
 	return page, next, err
 }
 
-// filter returns the filter in the proxy's terms. A server is a name, or else an address.
+// filter converts a filter to the proxy's. A server is a name, or else an address.
 func (d *adminDaemon) filter(f *admin.Filter) proxy.Filter {
 	out := proxy.Filter{
 		Listener: f.Listener, Backend: f.Backend, Server: f.Server, Client: f.Client,
@@ -141,7 +141,7 @@ func (d *adminDaemon) filter(f *admin.Filter) proxy.Filter {
 	return out
 }
 
-// describe returns a connection in the API's terms.
+// describe converts a connection to the API's.
 func describe(c *proxy.Connection) admin.Connection {
 	out := admin.Connection{
 		ID: strconv.FormatUint(c.ID, 10), Listener: c.Listener, Backend: c.Backend, Server: c.Server, State: c.Phase,

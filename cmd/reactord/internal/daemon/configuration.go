@@ -15,28 +15,29 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// configuration remembers the configuration in force, and applies what it says apart from its plan: the level of the
-// log, and the watch of the file.
+// configuration records the configuration in force, and applies the settings outside the plan: the level of the log,
+// and the watch of the file.
 type configuration struct {
 	loader *loader.Loader
 	log    *logging.Log
 	reload func(context.Context) error
 
-	file    atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
-	planned atomic.Pointer[time.Time] // when the plan in force came into force
+	file    atomic.Pointer[plan.File] // in force; written by the planner's goroutine only
+	planned atomic.Pointer[time.Time] // when the plan in force took effect
 	hash    atomic.Pointer[string]    // of the configuration in force
-	changes atomic.Pointer[[]string]  // by the last reload that succeeded; nil before one
+	changes atomic.Pointer[[]string]  // of the last successful reload; nil before it
 
-	level    string             // of the log, as the file says. Only the planner's goroutine uses it
-	unwatch  context.CancelFunc // nil while the file is not watched. Only the planner's goroutine uses it
+	// Only the planner's goroutine uses these.
+	level    string             // of the log, in the file
+	unwatch  context.CancelFunc // nil while the file is not watched
 	watching sync.WaitGroup
 }
 
-// maxChanges bounds how many changes of a reload are listed.
+// maxChanges bounds the listed changes of a reload.
 const maxChanges = 1000
 
-// committed follows a plan that has come into force. It reports whether it is of another file than the one before. The
-// planner calls it.
+// committed applies a plan that has taken effect, and reports whether its file is another one than before. The planner
+// calls it.
 func (c *configuration) committed(f *plan.File, diff *plan.Diff) (other bool) {
 	now := time.Now()
 	c.planned.Store(&now)
@@ -55,7 +56,7 @@ func (c *configuration) committed(f *plan.File, diff *plan.Diff) (other bool) {
 		}
 		c.changes.Store(&lines)
 	}
-	if level := f.Config.Log.Level; level != c.level { // else what the admin API has set stays
+	if level := f.Config.Log.Level; level != c.level { // else a level set by the admin API stays
 		c.level = level
 		_ = c.log.SetLevel(level) // it is valid
 	}
@@ -63,7 +64,7 @@ func (c *configuration) committed(f *plan.File, diff *plan.Diff) (other bool) {
 	return other
 }
 
-// watch begins or ends the watch of the file.
+// watch starts or stops watching the file.
 func (c *configuration) watch(wanted bool) {
 	switch {
 	case wanted && c.unwatch == nil:
@@ -76,7 +77,7 @@ func (c *configuration) watch(wanted bool) {
 	}
 }
 
-// close ends the watch. The planner is closed.
+// close stops watching the file. The planner is closed.
 func (c *configuration) close() {
 	if c.unwatch != nil {
 		c.unwatch()

@@ -41,8 +41,8 @@ func (c *controlPlane) get() *xds.Client {
 	return c.client
 }
 
-// first makes the client of the first configuration. It returns the part of the plan to begin with: that of the process
-// before this one, or the last good one.
+// first makes the client of the first configuration. It returns the first part of the control plane: that of the
+// predecessor, or the last good one.
 func (c *controlPlane) first(f *config.Config, handed []byte) *plan.Control {
 	c.wanted, c.settings = f.XDS, f.XDS
 	if !f.XDS.Enabled() {
@@ -52,7 +52,7 @@ func (c *controlPlane) first(f *config.Config, handed []byte) *plan.Control {
 	return c.client.Restore(handed)
 }
 
-// newClient returns a client that has not connected.
+// newClient returns a client that has not connected yet.
 func (c *controlPlane) newClient(settings config.XDS) *xds.Client {
 	return xds.New(xds.Config{
 		Settings: xds.Settings(settings), Node: c.identity.Node, Servers: c.identity.Servers,
@@ -62,14 +62,14 @@ func (c *controlPlane) newClient(settings config.XDS) *xds.Client {
 	})
 }
 
-// leftOut receives what the plan does not take. The planner calls it.
+// leftOut receives the items that the plan omits. The planner calls it.
 func (c *controlPlane) leftOut(wrong []*plan.ControlError) {
 	if client := c.get(); client != nil {
 		client.LeftOut(wrong)
 	}
 }
 
-// start connects, and returns when the control plane has answered, or has had the time to.
+// start connects, and returns when the control plane has answered, or after the time that it has for this.
 func (c *controlPlane) start(ctx context.Context) error {
 	client := c.get()
 	if client == nil {
@@ -100,11 +100,11 @@ func (c *controlPlane) start(ctx context.Context) error {
 	}
 }
 
-// fileWaits bounds how long listeners of the file wait for those of the control plane before the process is ready, if
-// the settings have no bound.
+// fileWaits bounds how long a process with listeners in its file waits for those of the control plane before it is
+// ready, if the settings have no bound.
 const fileWaits = 15 * time.Second
 
-// committed follows the settings of a file that has come into force. It does not block: the planner calls it.
+// committed applies the settings of a file that has taken effect. It does not block: the planner calls it.
 func (c *controlPlane) committed(f *config.Config) {
 	c.mu.Lock()
 	same, client := reflect.DeepEqual(c.wanted, f.XDS), c.client
@@ -112,14 +112,14 @@ func (c *controlPlane) committed(f *config.Config) {
 	c.mu.Unlock()
 	switch {
 	case !same:
-		c.followers.Go(c.follow)
+		c.followers.Go(c.replaceClient)
 	case client != nil:
 		client.Again()
 	}
 }
 
-// follow replaces the client by one with the settings of the file.
-func (c *controlPlane) follow() {
+// replaceClient replaces the client if the settings of the file have changed.
+func (c *controlPlane) replaceClient() {
 	c.following.Lock()
 	defer c.following.Unlock()
 	c.mu.Lock()
@@ -173,15 +173,15 @@ func (c *controlPlane) stats() (x stats.ControlPlane, ok bool) {
 	return client.Status(), true
 }
 
-// handed returns what the client passes to the next process, or nil.
-func (c *controlPlane) handed() []byte {
+// handoverState returns the client's state for the successor, or nil.
+func (c *controlPlane) handoverState() []byte {
 	if client := c.get(); client != nil {
 		return client.Handed()
 	}
 	return nil
 }
 
-// close ends the client. replaced: another process has taken over, and writes the last-good file.
+// close ends the client. replaced reports whether a successor has taken over, and writes the last-good file.
 func (c *controlPlane) close(replaced bool) {
 	c.mu.Lock()
 	client := c.client
@@ -196,5 +196,5 @@ func (c *controlPlane) close(replaced bool) {
 	client.Close()
 }
 
-// wait returns when nothing follows new settings any longer. The planner is closed.
+// wait waits until no client is being replaced. The planner is closed.
 func (c *controlPlane) wait() { c.followers.Wait() }

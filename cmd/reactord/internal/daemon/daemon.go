@@ -30,7 +30,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// daemon assembles what serves, what is served, and what changes it.
+// daemon assembles the parts of the process.
 type daemon struct {
 	log           *logging.Log
 	lifecycle     lifecycle
@@ -51,7 +51,7 @@ type daemon struct {
 // errUnexpected reports that the proxy has ended without a signal.
 var errUnexpected = errors.New("the proxy has ended unexpectedly")
 
-// Config is what a daemon is started with.
+// Config configures a daemon.
 type Config struct {
 	Loader    *loader.Loader
 	Inherited *Inherited
@@ -61,7 +61,7 @@ type Config struct {
 	Started func(Addresses)
 }
 
-// Addresses are where a daemon listens.
+// Addresses has the addresses on which a daemon listens.
 type Addresses struct {
 	Listeners []netip.AddrPort // in the order of the plan
 	Metrics   netip.AddrPort   // invalid without metrics
@@ -101,7 +101,7 @@ func Run(c Config) error {
 	return errors.Join(d.serve(s), d.close())
 }
 
-// addresses returns where the daemon listens.
+// addresses returns the addresses on which the daemon listens.
 func (d *daemon) addresses() Addresses {
 	a := Addresses{Listeners: d.proxy.Addrs()}
 	if d.endpoints.metrics != nil {
@@ -114,12 +114,12 @@ func (d *daemon) addresses() Addresses {
 // connection counts for more than the time of the collector. GOGC overrides it.
 const gcPercent = 50
 
-// start starts everything, or nothing. When ctx is done it gives up.
+// start starts all parts, or none if it fails. When ctx is done it gives up.
 func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	record, err := c.Inherited.record()
+	record, err := c.Inherited.handoverRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 	return d, nil
 }
 
-// assemble makes a daemon that has not started anything.
+// assemble returns a daemon whose parts have not started.
 func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	d := &daemon{
 		log: log, lifecycle: newLifecycle(log.Logger), inherited: c.Inherited, successors: make(chan successor, 1),
@@ -175,7 +175,7 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	return d
 }
 
-// unreadyReason returns what a start waits for, or "".
+// unreadyReason returns why the process is not ready at its start, or "".
 func (d *daemon) unreadyReason(first *config.Config) string {
 	switch {
 	case first.XDS.Enabled():
@@ -189,8 +189,8 @@ func (d *daemon) unreadyReason(first *config.Config) string {
 // maxFirstChecks bounds how long a start waits for the first checks.
 const maxFirstChecks = 10 * time.Second
 
-// awaitChecks waits until each server that is checked has been checked once, as long as one check may take: the process
-// before this one serves meanwhile, and a load balancer sends no clients.
+// awaitChecks waits for the first result of all health checks, as long as one check may take: the predecessor serves
+// meanwhile, and a load balancer sends no clients.
 func (d *daemon) awaitChecks(ctx context.Context) error {
 	var most time.Duration
 	for _, b := range d.planner.Plan().Backends {
@@ -207,7 +207,7 @@ func (d *daemon) awaitChecks(ctx context.Context) error {
 	return nil
 }
 
-// undo ends what a failed start has started, and adds what goes wrong to err.
+// undo ends the parts that a failed start has started, and joins their errors to err.
 func (d *daemon) undo(err error) error {
 	err = errors.Join(err, d.close())
 	if d.proxy != nil { // it was started when ctx was done
@@ -216,14 +216,14 @@ func (d *daemon) undo(err error) error {
 	return err
 }
 
-// freezePlan leaves the plan as it is. replaced: another process has taken over.
+// freezePlan stops all changes of the plan. replaced reports whether a successor has taken over.
 func (d *daemon) freezePlan(replaced bool) {
 	d.controlPlane.close(replaced)
 	d.planner.Close()
 }
 
-// begin starts what carries out the first plan. The planner calls it, again if a listener of the control plane was left
-// out meanwhile.
+// begin starts the proxy with the first plan. The planner calls it, and again after leaving out a listener of the
+// control plane.
 func (d *daemon) begin(f *plan.File, first *plan.Plan, health upstream.Handover) (_ plan.Target, err error) {
 	c := f.Config
 	if err := d.endpoints.listen(f, d.inherited); err != nil {
@@ -243,14 +243,14 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan, health upstream.Handover)
 	return d.proxy, nil
 }
 
-// noteSlowTurn logs and remembers a slow turn of a loop.
+// noteSlowTurn logs and records a slow turn of a loop.
 func (d *daemon) noteSlowTurn(t reactor.SlowTurn) {
 	d.log.Warn("slow turn of a loop", zap.String("loop", t.Loop.Name()), zap.Duration("lasted", t.Lasted),
 		zap.ByteString("stack", t.Stack))
 	d.slow.Add(t)
 }
 
-// committed follows a plan that has come into force. The planner calls it.
+// committed informs the parts about a plan that has taken effect. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 	other := d.configuration.committed(f, &diff)
 	d.lifecycle.noteListeners(f.Config.XDS.Enabled(), len(d.planner.Plan().Listeners))
@@ -276,7 +276,7 @@ func listenersChange(diff *plan.Diff) bool {
 	return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil || c.New == nil })
 }
 
-// close ends everything but the proxy, as far as it has started.
+// close ends all parts but the proxy, as far as they have started.
 func (d *daemon) close() error {
 	d.freezePlan(false)
 	d.configuration.close()
@@ -288,10 +288,11 @@ func (d *daemon) close() error {
 	return d.endpoints.close()
 }
 
-// errNoFile reports a reload of flags.
+// errNoFile reports a reload of a daemon whose configuration is flags.
 var errNoFile = fmt.Errorf("%w: the configuration is from flags: there is no file to read", admin.ErrUnsupported)
 
-// reload reads the file again, and returns when it is in force, or why it is not. The planner logs the result.
+// reload reads the file again, and returns when it is in force, or with the reason why it is not. The planner logs the
+// result.
 func (d *daemon) reload(ctx context.Context) error {
 	if d.configuration.loader.Path() == "" {
 		return errNoFile

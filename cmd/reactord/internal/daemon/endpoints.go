@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// endpoints are the HTTP servers of the process. Those without an address are nil.
+// endpoints has the HTTP servers of the process, which are nil without an address.
 type endpoints struct {
 	log     *zap.Logger
 	metrics *admin.Server // of metrics, /livez and /readyz
@@ -19,7 +19,7 @@ type endpoints struct {
 	envoy   *envoy.Admin // never nil; without a bootstrap it listens nowhere
 }
 
-// listen listens for metrics and the admin API. If it has listened before, it changes nothing.
+// listen starts the servers of metrics and of the admin API. A second call does nothing.
 func (e *endpoints) listen(f *plan.File, in *Inherited) (err error) {
 	c := f.Config
 	if !c.Metrics.Address.IsZero() && e.metrics == nil {
@@ -53,8 +53,8 @@ func (e *endpoints) listenAPI(c *config.Config, in *Inherited) (*admin.API, erro
 	return admin.TakeOverAPI(c.Admin, l, e.log)
 }
 
-// sockets returns copies of the listening sockets. The caller closes them, also those that come with an error. c is the
-// configuration of the start: a reload changes no address.
+// sockets returns copies of the listening sockets. The caller closes them, also after an error. c is the configuration
+// of the start: a reload changes no address.
 func (e *endpoints) sockets(c *config.Config) (all []upgrade.Socket, err error) {
 	if e.metrics != nil {
 		fd, err := e.metrics.Dup()
@@ -73,7 +73,7 @@ func (e *endpoints) sockets(c *config.Config) (all []upgrade.Socket, err error) 
 	return all, nil
 }
 
-// leave leaves all addresses to a successor.
+// leave stops the servers, and leaves the unix sockets to a successor.
 func (e *endpoints) leave() {
 	e.envoy.Close()
 	var errs []error

@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// newEnvoyAdmin returns what stands in for Envoy's admin server. Nothing listens yet.
+// newEnvoyAdmin returns the replacement of Envoy's admin server, which does not listen yet.
 func (d *daemon) newEnvoyAdmin(identity *envoy.Identity) *envoy.Admin {
 	page := sync.OnceValue(d.metricsHandler)
 	metrics := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { page().ServeHTTP(w, r) })
@@ -22,7 +22,7 @@ func (d *daemon) newEnvoyAdmin(identity *envoy.Identity) *envoy.Admin {
 	return envoy.NewAdmin(shown, identity, metrics, d.log.Logger)
 }
 
-// envoyDaemon is the daemon as [envoy.Admin] sees it.
+// envoyDaemon is the daemon's side of [envoy.Admin].
 type envoyDaemon struct {
 	lifecycle *lifecycle
 	client    func() *xds.Client
@@ -31,7 +31,7 @@ type envoyDaemon struct {
 
 var _ envoy.Daemon = (*envoyDaemon)(nil)
 
-// State returns the phase in Envoy's words.
+// State returns the phase as Envoy's state.
 func (e *envoyDaemon) State() dropin.State {
 	switch e.lifecycle.phase() {
 	case starting:
@@ -42,10 +42,10 @@ func (e *envoyDaemon) State() dropin.State {
 	return dropin.Draining
 }
 
-// Started returns when the process began.
+// Started returns the start time of the process.
 func (e *envoyDaemon) Started() time.Time { return e.lifecycle.began }
 
-// Loops returns how many I/O threads there are.
+// Loops returns the number of loops.
 func (e *envoyDaemon) Loops() int { return len(e.proxy().Loops()) }
 
 // Listeners returns a reading of the listeners in force.
@@ -71,12 +71,12 @@ func (e *envoyDaemon) Withdraw(who string) error {
 	return e.lifecycle.request(drainRequest{who: who, kind: hold})
 }
 
-// Restore undoes that.
+// Restore undoes Withdraw.
 func (e *envoyDaemon) Restore(who string) error {
 	return e.lifecycle.request(drainRequest{who: who, kind: undo})
 }
 
-// Drain makes the process end.
+// Drain begins the drain that ends the process.
 func (e *envoyDaemon) Drain(who string) error {
 	return e.lifecycle.request(drainRequest{who: who, kind: drainNow})
 }

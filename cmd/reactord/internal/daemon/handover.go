@@ -10,12 +10,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// handoverRecord is what a process passes to its successor along with its sockets: what operators have said of servers
-// holds there, too, and clients resume their sessions.
+// handoverRecord is the state that a process passes to its successor along with its sockets, so that overrides stay in
+// effect and clients resume their sessions.
 type handoverRecord struct {
 	Overrides []overrideRecord  `json:"overrides,omitempty"`
 	Tickets   []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
-	XDS       []byte            `json:"xds,omitempty"`     // what the control plane has said
+	XDS       []byte            `json:"xds,omitempty"`     // see [xds.Client.Restore]
 	Health    json.RawMessage   `json:"health,omitempty"`  // see [upstream.Handover]
 }
 
@@ -27,24 +27,24 @@ type overrideRecord struct {
 	Weight  *int            `json:"weight,omitempty"`
 }
 
-// record returns what the process before this one has passed.
-func (i *Inherited) record() (r handoverRecord, err error) {
+// handoverRecord returns what the process before this one has passed.
+func (i *Inherited) handoverRecord() (r handoverRecord, err error) {
 	err = i.given.State(&r)
 	return r, err
 }
 
-// record returns what this process passes to its successor.
+// record returns the state for the successor of this process.
 func (d *daemon) record() (r handoverRecord) {
 	for key, o := range d.planner.Status().Overrides {
 		r.Overrides = append(r.Overrides, overrideRecord{key.Backend, key.Address, o.State, o.Weight})
 	}
 	r.Tickets = d.tickets.Keys()
-	r.XDS = d.controlPlane.handed()
+	r.XDS = d.controlPlane.handoverState()
 	r.Health, _ = json.Marshal(d.proxy.Health()) // it has no values that cannot be written
 	return r
 }
 
-// health returns what is known of servers. If it cannot be read, they are checked again.
+// health returns the inherited health of servers. If it cannot be read, they are checked again.
 func (r *handoverRecord) health(log *zap.Logger) upstream.Handover {
 	known, err := upstream.ReadHandover(r.Health)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// inForce returns the configuration in force as a file: with the servers of the plan, discovered ones too, and the
-// overrides of the admin API. Each value has a comment with its origin.
+// inForce returns the configuration in force as a file, with all servers of the plan and the overrides of the admin API.
+// Each value has a comment with its origin.
 func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Override) []byte {
 	c := *f.Config
 	c.Backends = append([]config.Backend(nil), c.Backends...)
@@ -24,7 +24,7 @@ func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Overr
 		c.Backends[i].Servers = make([]config.Server, len(b.Servers))
 		for j, s := range b.Servers {
 			c.Backends[i].Servers[j] = config.Server{
-				Address: setting(s.Address),
+				Address: addressSetting(s.Address),
 				Name:    s.Name, Weight: s.Weight, Priority: s.Priority, Backup: s.Backup, Locality: s.Locality,
 				MaxConnections: s.MaxConnections, Plain: s.Plain, State: s.State.String(),
 			}
@@ -66,8 +66,8 @@ func cutLast(s, separator string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// setting returns the address of a server as a setting.
-func setting(a serveraddr.Addr) config.Address {
+// addressSetting converts the address of a server to a setting.
+func addressSetting(a serveraddr.Addr) config.Address {
 	if a.IsUnix() {
 		return config.Address{Path: a.Path()}
 	}

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inherited is what a process has of the one before it and of the service manager: sockets, and what was said of
-// servers. It also knows how the next process is started.
+// Inherited has the sockets and the state that a process inherits from its predecessor and the service manager, and the
+// program that starts its successor.
 type Inherited struct {
 	given   *upgrade.Given
 	program *upgrade.Program
@@ -23,17 +23,17 @@ type Inherited struct {
 	paths   []string         // of the unix sockets of listeners; a later plan may not have them
 }
 
-// Inherit takes over what this process was given. Call it before anything else opens descriptors.
+// Inherit takes over the inherited descriptors. Call it before anything else opens descriptors.
 func Inherit() (*Inherited, error) {
 	program := upgrade.NewProgram()
 	given, err := upgrade.Inherit()
 	return &Inherited{given: given, program: program}, err
 }
 
-// Fail tells the process before this one, if there is one, why this one does not take over.
+// Fail reports to the predecessor, if there is one, why this process does not take over.
 func (i *Inherited) Fail(err error) { i.given.Fail(err) }
 
-// listenSockets takes the sockets of listeners.
+// listenSockets takes the inherited sockets of listeners.
 func (i *Inherited) listenSockets() (all []proxy.ListenSocket) {
 	for _, s := range i.given.Take(func(name string) bool { _, is := upgrade.ListenerKey(name); return is }) {
 		key, _ := upgrade.ListenerKey(s.Name)
@@ -52,7 +52,7 @@ func (i *Inherited) listenSockets() (all []proxy.ListenSocket) {
 func metricsName(c *config.Config) string { return "metrics " + c.Metrics.Address.String() }
 func adminName(c *config.Config) string   { return "admin " + c.Admin.Address }
 
-// listener takes the inherited listening socket of a name, or returns nil.
+// listener takes the inherited listening socket with a name, or returns nil.
 func (i *Inherited) listener(name string) (net.Listener, error) {
 	for _, s := range i.given.Take(func(n string) bool { return n == name }) {
 		f := os.NewFile(uintptr(s.FD), s.Name)
@@ -62,9 +62,8 @@ func (i *Inherited) listener(name string) (net.Listener, error) {
 	return nil, nil //nolint:nilnil // not inherited
 }
 
-// discard closes the sockets that this process does not use, and removes the files of unix sockets that nothing listens
-// on: those of listeners that p does not have, and that of the admin API if its address has changed, which shows in its
-// socket being left.
+// discard closes the sockets that this process does not use, and removes their files: of unix listeners that p does not
+// have, and of the admin API if its address has changed, in which case its socket was not taken.
 func (i *Inherited) discard(p *plan.Plan) {
 	for _, path := range i.paths {
 		if !slices.ContainsFunc(p.Listeners, func(l plan.Listener) bool { return l.Path == path }) {
@@ -81,8 +80,8 @@ func (i *Inherited) discard(p *plan.Plan) {
 	i.given.Discard()
 }
 
-// forSuccessor returns the sockets with those of units instead of the copies that the loops have: a unit's socket may
-// have no listener now.
+// forSuccessor returns the sockets with those of socket units in place of the loops' copies: a unit's socket may have no
+// listener now.
 func (i *Inherited) forSuccessor(all []upgrade.Socket) []upgrade.Socket {
 	out := slices.Clone(i.units)
 	for _, s := range all {

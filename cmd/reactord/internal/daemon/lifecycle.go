@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// lifecycle has the phase of the process, answers /readyz by it, tells the service manager, and takes requests to
-// drain. Its methods may be called from any goroutine.
+// lifecycle has the phase of the process, sets the answer of /readyz, notifies the service manager, and takes requests
+// to drain. Its methods may be called from any goroutine.
 type lifecycle struct {
 	log     *zap.Logger
 	began   time.Time
@@ -24,19 +24,19 @@ type lifecycle struct {
 	metrics *admin.Server     // has /readyz; nil without metrics
 
 	current    atomic.Int32      // a phase
-	requests   chan drainRequest // accepted, and carried out by the goroutine of [daemon.serve]
+	requests   chan drainRequest // accepted; the goroutine of [daemon.serve] carries them out
 	drainBegan atomic.Pointer[time.Time]
-	held       atomic.Bool // not ready, and nothing ends until it drains
+	held       atomic.Bool // not ready, but without a drain
 	signaled   atomic.Bool // a signal ends the process: the service manager waits for that
 
 	replaced atomic.Bool               // by a successor
-	drainsAt atomic.Pointer[time.Time] // when a process that was replaced drains, or resets its connections
+	drainsAt atomic.Pointer[time.Time] // when a replaced process drains, or resets its connections
 
 	mu   sync.Mutex // one request at a time
-	idle bool       // there is no listener, and a control plane may send some. mu guards it
+	idle bool       // there is no listener, and a control plane may send some; guarded by mu
 }
 
-// maxRequests bounds the requests to drain that wait.
+// maxRequests bounds the waiting requests to drain.
 const maxRequests = 8
 
 func newLifecycle(log *zap.Logger) lifecycle {
@@ -48,7 +48,7 @@ func newLifecycle(log *zap.Logger) lifecycle {
 // phase returns the current phase.
 func (l *lifecycle) phase() phase { return phase(l.current.Load()) }
 
-// enter enters a phase, unless the process is in a later one, and tells the service manager.
+// enter enters a phase, unless the process is in a later one, and notifies the service manager.
 func (l *lifecycle) enter(p phase) {
 	for {
 		was := l.phase()
@@ -87,10 +87,10 @@ var errTooLate = fmt.Errorf("%w: already draining: no more connections are accep
 // errDrains refuses a hold while a drain's delay lasts.
 var errDrains = fmt.Errorf("%w: already draining: undo that first", admin.ErrConflict)
 
-// errSignaled refuses what would keep a process that a signal ends.
+// errSignaled refuses requests to keep a process that a signal ends.
 var errSignaled = fmt.Errorf("%w: a signal ends the process", admin.ErrConflict)
 
-// request takes effect on /readyz before it returns, and is carried out later. It does not block.
+// request updates /readyz, and queues the request to be carried out. It does not block.
 func (l *lifecycle) request(r drainRequest) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +123,7 @@ func (l *lifecycle) withdraw(why drainKind) {
 	}
 }
 
-// unreadyTexts are what /readyz answers.
+// unreadyTexts has the answers of /readyz.
 var unreadyTexts = [...]string{drainNow: "draining", hold: "held: it serves, and wants no new connections"}
 
 // restore makes the process ready again, unless it has stopped accepting.
@@ -145,7 +145,8 @@ func (l *lifecycle) endBySignal(name string) <-chan time.Time {
 	return l.carryOut(drainRequest{who: "signal " + name}, nil)
 }
 
-// carryOut logs a request, and returns a channel that fires when the process drains. delay is the one before, or nil.
+// carryOut logs a request, and returns a channel that fires when the process has to drain. delay is the channel of the
+// last request, or nil.
 func (l *lifecycle) carryOut(r drainRequest, delay <-chan time.Time) <-chan time.Time {
 	c := l.plan().Drain
 	who := zap.String("requested_by", r.who)
@@ -164,23 +165,23 @@ func (l *lifecycle) carryOut(r drainRequest, delay <-chan time.Time) <-chan time
 	return time.After(c.Delay)
 }
 
-// endDelay enters the drain when its delay has passed. It reports false if the drain was undone meanwhile.
+// endDelay enters the drain when its delay has passed. It returns false if the drain was undone meanwhile.
 func (l *lifecycle) endDelay() bool { return l.current.CompareAndSwap(int32(unready), int32(draining)) }
 
-// replace notes that a successor has taken over.
+// replace records that a successor has taken over.
 func (l *lifecycle) replace() {
 	l.enter(unready)
 	l.replaced.Store(true)
 	l.noteDrain()
 }
 
-// noteDrain sets the beginning of a drain, unless one has begun.
+// noteDrain records the beginning of a drain, unless one has begun.
 func (l *lifecycle) noteDrain() {
 	now := time.Now()
 	l.drainBegan.CompareAndSwap(nil, &now)
 }
 
-// drain returns the progress of a drain, or nil. connections are those that are open.
+// drain returns the progress of a drain, or nil. connections is the number of open ones.
 func (l *lifecycle) drain(c config.Drain, connections int) *admin.Drain {
 	since := l.drainBegan.Load()
 	if since == nil {
@@ -198,7 +199,7 @@ func (l *lifecycle) drain(c config.Drain, connections int) *admin.Drain {
 	return d
 }
 
-// start has /readyz answer why the process is not ready yet, and consult failing once it is.
+// start makes /readyz answer why the process is not ready yet, and, once it is, consult failing.
 func (l *lifecycle) start(why string, failing func() string) {
 	if why != "" {
 		l.metrics.SetUnready("starting: " + why)
@@ -214,7 +215,7 @@ func (l *lifecycle) serve() {
 	l.answerReady()
 }
 
-// answerReady has /readyz say whether the process serves something, unless it starts, is held or drains. The caller
+// answerReady makes /readyz answer whether the process has a listener, unless it starts, is held or drains. The caller
 // holds mu.
 func (l *lifecycle) answerReady() {
 	switch p := l.phase(); {
@@ -226,7 +227,7 @@ func (l *lifecycle) answerReady() {
 	}
 }
 
-// noteListeners has readiness follow the number of listeners in force, if a control plane sends them.
+// noteListeners updates readiness for the number of listeners in force, if a control plane sends them.
 func (l *lifecycle) noteListeners(controlled bool, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,7 +235,7 @@ func (l *lifecycle) noteListeners(controlled bool, n int) {
 	l.answerReady()
 }
 
-// failingText returns what /readyz answers while listeners fail, or "".
+// failingText returns the answer of /readyz while listeners fail, or "".
 func failingText(listeners []string) string {
 	if len(listeners) == 0 {
 		return ""

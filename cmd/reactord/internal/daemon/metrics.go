@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/metrics"
 )
 
-// stats returns a reading of the proxy. A drain shows from its beginning, which the proxy sees only after the delay.
+// stats returns a reading of the proxy. It shows a drain from the beginning of the delay, before the proxy drains.
 func (d *daemon) stats() stats.All {
 	s := d.proxy.Stats()
 	if s.Process != nil && d.lifecycle.drainBegan.Load() != nil {
@@ -26,7 +26,7 @@ func (d *daemon) stats() stats.All {
 // reloads returns the counters of reloads.
 func (d *daemon) reloads() stats.Reloads { return d.planner.Status().Reloads }
 
-// reading returns a reading of the daemon around the proxy.
+// reading returns a reading of the daemon, without the proxy.
 func (d *daemon) reading() stats.Daemon {
 	s, keys := d.planner.Status(), d.tickets.Keys()
 	p := stats.Daemon{
@@ -39,7 +39,7 @@ func (d *daemon) reading() stats.Daemon {
 	return p
 }
 
-// discoveryStats returns a reading of the sources of servers that run.
+// discoveryStats returns a reading of the running sources of discovery.
 func (d *daemon) discoveryStats() (all []stats.Source) {
 	planned := map[plan.Source]planner.SourceStatus{}
 	for _, s := range d.planner.Status().Discovered {
@@ -51,7 +51,7 @@ func (d *daemon) discoveryStats() (all []stats.Source) {
 	return all
 }
 
-// metricsHandler returns the page of the metrics.
+// metricsHandler returns the handler of /metrics.
 func (d *daemon) metricsHandler() http.Handler {
 	return metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 		collector.NewCollector(d.stats), collector.NewBuildInfo(), collector.NewReloads(d.reloads),

@@ -1,6 +1,6 @@
 package daemon
 
-// phase is what the process does, for its service manager and for the admin API. Its transitions:
+// phase is the phase of the process, for its service manager and the admin API. Its transitions:
 //
 //	starting → serving              the first plan is in force, and every loop accepts
 //	serving ⇄ reloading             a reload was asked for; its result is known

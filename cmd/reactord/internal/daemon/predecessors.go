@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// predecessors are the old processes of upgrades whose connections have not ended, the last one first. This process
-// asks them by the admin API, each on its own channel. The methods may be called from any goroutine.
+// predecessors has the old processes of upgrades whose connections have not ended, the last one first. This process
+// calls their admin API, each on its own channel. The methods may be called from any goroutine.
 type predecessors struct {
 	log *zap.Logger
 	mu  sync.Mutex
@@ -29,10 +29,10 @@ type predecessor struct {
 	client *admin.Client
 }
 
-// answerTimeout bounds how long an old process may take to answer: it may be stopped.
+// answerTimeout bounds the wait for an old process, which may be stopped.
 const answerTimeout = 2 * time.Second
 
-// adopt begins to follow processes.
+// adopt adds processes, and removes them when they end.
 func (p *predecessors) adopt(found []*upgrade.Predecessor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *predecessors) awaitEnd(old *predecessor) {
 	}
 }
 
-// alive returns the processes that have not ended.
+// alive returns the processes that are still running.
 func (p *predecessors) alive() []*predecessor {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +100,8 @@ func ask[In, Out any](ctx context.Context, all []*predecessor, e admin.Endpoint[
 	return answers, errs
 }
 
-// tell calls an endpoint of all processes, and logs those that fail.
-func tell[In, Out any](p *predecessors, e admin.Endpoint[In, Out], in In) {
+// broadcast calls an endpoint of all processes, and logs errors.
+func broadcast[In, Out any](p *predecessors, e admin.Endpoint[In, Out], in In) {
 	_, errs := ask(context.Background(), p.alive(), e, in)
 	for _, err := range errs {
 		if err != nil {
@@ -111,19 +111,19 @@ func tell[In, Out any](p *predecessors, e admin.Endpoint[In, Out], in In) {
 }
 
 // reopen reopens the access log of each process.
-func (p *predecessors) reopen() { tell(p, admin.PostReopen, admin.None{}) }
+func (p *predecessors) reopen() { broadcast(p, admin.PostReopen, admin.None{}) }
 
-// closeServer resets the connections of the processes to a server that is down: they do not check it. It does not
+// closeServer resets the old processes' connections to a server that is down, which they do not check. It does not
 // block.
 func (p *predecessors) closeServer(backend string, server serveraddr.Addr) {
 	if len(p.alive()) > 0 {
-		go tell(p, admin.CloseConnections, admin.CloseQuery{
+		go broadcast(p, admin.CloseConnections, admin.CloseQuery{
 			Filter: admin.Filter{Backend: backend, Server: server.String()},
 		})
 	}
 }
 
-// endGrace is for processes that reset their connections at the same time as this one.
+// endGrace is the extra time for processes that reset their connections at the same time as this one.
 const endGrace = 2 * time.Second
 
 // end drains the processes, and returns when they have ended, or after a timeout. When ctx is done they reset their
@@ -133,7 +133,7 @@ func (p *predecessors) end(ctx context.Context, timeout time.Duration) {
 	if len(all) == 0 {
 		return
 	}
-	tell(p, admin.PostDrain, admin.DrainQuery{})
+	broadcast(p, admin.PostDrain, admin.DrainQuery{})
 	limit := time.NewTimer(timeout + endGrace)
 	defer limit.Stop()
 	hurry := ctx.Done()
@@ -144,7 +144,7 @@ func (p *predecessors) end(ctx context.Context, timeout time.Duration) {
 				ended = true
 			case <-hurry:
 				hurry = nil
-				tell(p, admin.PostDrain, admin.DrainQuery{})
+				broadcast(p, admin.PostDrain, admin.DrainQuery{})
 				limit.Reset(endGrace)
 			case <-limit.C:
 				p.log.Warn("old process is still running", zap.Int("predecessor", old.PID))
@@ -154,7 +154,7 @@ func (p *predecessors) end(ctx context.Context, timeout time.Duration) {
 	}
 }
 
-// statuses reads the status of each process, or why that failed.
+// statuses returns the status of each process, or the error of reading it.
 func (p *predecessors) statuses() (found []admin.Predecessor) {
 	all := p.alive()
 	answers, errs := ask(context.Background(), all, admin.GetStatus, admin.None{})
@@ -184,7 +184,7 @@ func (p *predecessors) stats() (n, connections int, oldest time.Duration) {
 	return n, connections, oldest
 }
 
-// remoteID returns the id of a connection, or of a page, of an old process: what the process calls it, and the process.
+// remoteID returns the id of a connection, or of a page, of an old process: the process's own id for it, and the pid.
 func remoteID(id string, pid int) string { return id + "@" + strconv.Itoa(pid) }
 
 // splitID splits a [remoteID]. The pid of this process is 0.
@@ -206,7 +206,7 @@ func (p *predecessors) process(pid int) (*predecessor, error) {
 	return nil, fmt.Errorf("%w: process %d: it has ended", admin.ErrNotFound, pid)
 }
 
-// errPage reports a bad place to continue a list.
+// errPage reports an invalid position for the next page of a list.
 func errPage(after string) error {
 	return fmt.Errorf("%w: page %q: after is the value next of the page before", admin.ErrNotFound, after)
 }

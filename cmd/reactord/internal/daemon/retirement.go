@@ -11,8 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// retire ends this process after a successor has taken over, when its connections have ended. See [retirement] for what
-// cuts that short.
+// retire waits until the connections of this replaced process have ended, and ends it. See [retirement] for the bounds.
 func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
 	d.lifecycle.replace()
 	d.predecessors.leave()
@@ -39,15 +38,14 @@ func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
 	return nil
 }
 
-// forever is longer than any connection.
+// forever is longer than any connection lasts.
 const forever = 10 * 365 * 24 * time.Hour
 
-// retirement bounds how long a process that was replaced serves its connections. After upgrade.timeout, or when a
-// signal or the successor asks for it, it drains. After the drain's timeout, or when one of them asks again, it resets
-// the connections.
+// retirement bounds how long a replaced process serves its connections. After upgrade.timeout, or when a signal or the
+// successor requests it, it drains. After the drain's timeout, or a second request, it resets the connections.
 type retirement struct {
 	log       *zap.Logger
-	plan      *plan.Plan          // stays as it is
+	plan      *plan.Plan          // the last one
 	endOver   func(time.Duration) // as Proxy.EndOver
 	lifecycle *lifecycle
 	successor successor
@@ -55,8 +53,9 @@ type retirement struct {
 	requests  chan struct{} // from the successor
 }
 
-// bound calls end when the connections are to be reset, and returns then or when ctx is done. A signal to all processes
-// arrives here twice, once by way of the successor and in either order: it cuts no drain short that it began.
+// bound calls end when it is time to reset the connections, and returns then or when ctx is done. A signal to all
+// processes arrives twice, directly and through the successor, in either order: it does not shorten a drain that it
+// began.
 func (r *retirement) bound(ctx context.Context, end func()) {
 	timeout := time.NewTimer(forever)
 	defer timeout.Stop()
@@ -113,13 +112,13 @@ func (r *retirement) drainIn(in time.Duration, timer *time.Timer) {
 	timer.Reset(in)
 }
 
-// retiredDaemon is a replaced daemon as its successors see it.
+// retiredDaemon is the side of a replaced daemon that answers its successors.
 type retiredDaemon struct {
 	*adminDaemon
 	requests chan<- struct{}
 }
 
-// Drain drains when the successor does, and is called again when it resets its connections.
+// Drain requests the next step: the successor calls it when it drains, and again when it resets its connections.
 func (r *retiredDaemon) Drain(bool) error {
 	select {
 	case r.requests <- struct{}{}:

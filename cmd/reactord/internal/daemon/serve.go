@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// announce logs what has started.
+// announce logs that the daemon has started, and how.
 func (d *daemon) announce() {
 	loops, fallen := d.proxy.Loops(), 0
 	reason := ""
@@ -46,7 +46,7 @@ func (d *daemon) announce() {
 	}
 }
 
-// announceListeners logs where the wanted ones of the listeners in force listen.
+// announceListeners logs the addresses of the listeners in force that are wanted.
 func (d *daemon) announceListeners(wanted func(*plan.Listener) bool) {
 	listeners := d.planner.Plan().Listeners
 	for i, place := range d.proxy.Places() {
@@ -57,7 +57,7 @@ func (d *daemon) announceListeners(wanted func(*plan.Listener) bool) {
 	}
 }
 
-// serve returns when the proxy has ended, after a request to drain or an error.
+// serve waits until the proxy has ended, after a request to drain or an error.
 func (d *daemon) serve(s *signals) error {
 	defer d.lifecycle.enter(ended)
 	end := make(chan error, 1)
@@ -110,14 +110,14 @@ func (d *daemon) onSignal(ctx context.Context, signals <-chan os.Signal, f func(
 	})
 }
 
-// reopenAccessLog reopens the access log, in the old processes of upgrades as well: they write to the same file.
+// reopenAccessLog reopens the access log, also in the old processes of upgrades, which write to the same file.
 func (d *daemon) reopenAccessLog() {
 	d.proxy.ReopenAccessLog()
 	d.predecessors.reopen()
 }
 
-// drain ends the process after drain.delay: it stops accepting, ends connections, and resets what is left. A signal
-// resets them immediately, and so does hurry. The old processes of upgrades end with it.
+// drain ends the process after drain.delay: it stops accepting, ends connections, and resets the rest after the
+// timeout. A signal resets them immediately, and so does hurry. The old processes of upgrades end with it.
 func (d *daemon) drain(signals <-chan os.Signal, hurry bool) error {
 	d.lifecycle.enter(draining)
 	ctx, end := context.WithCancel(context.Background())

@@ -14,8 +14,8 @@ type signals struct {
 	upgrade chan os.Signal // SIGUSR2; likewise
 }
 
-// listenForSignals takes the signals from the runtime. SIGHUP asks for a reload if there is a file to read. Otherwise
-// it ends the process, as it does when the terminal of `reactord demo` is closed.
+// listenForSignals subscribes to the signals. SIGHUP requests a reload if there is a file to read. Otherwise it ends
+// the process, as when the terminal of `reactord demo` is closed.
 func listenForSignals(file bool) *signals {
 	s := &signals{
 		end: make(chan os.Signal, 2), reload: make(chan os.Signal, 1), reopen: make(chan os.Signal, 1),

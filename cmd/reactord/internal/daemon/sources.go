@@ -17,13 +17,13 @@ type sources struct {
 	report func(plan.Source, []plan.Server, error) // does not block
 
 	mu      sync.Mutex
-	running map[plan.Source]*running
+	running map[plan.Source]*runningSource
 	maker   discovery.Maker
 	all     sync.WaitGroup
 }
 
-// running is a source that looks for servers.
-type running struct {
+// runningSource is a source whose goroutine runs.
+type runningSource struct {
 	discovery.Source
 	spec discovery.Spec
 	stop context.CancelFunc
@@ -59,9 +59,9 @@ func (s *sources) run(configs ...*config.Config) {
 // start starts a source. The lock is held.
 func (s *sources) start(key plan.Source, spec discovery.Spec) {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &running{Source: spec.New(), spec: spec, stop: stop}
+	r := &runningSource{Source: spec.New(), spec: spec, stop: stop}
 	if s.running == nil {
-		s.running = map[plan.Source]*running{}
+		s.running = map[plan.Source]*runningSource{}
 	}
 	s.running[key] = r
 	s.all.Go(func() {
@@ -76,10 +76,10 @@ func (s *sources) start(key plan.Source, spec discovery.Spec) {
 	})
 }
 
-// wait waits for sources that were stopped.
+// wait waits until stopped sources have ended.
 func (s *sources) wait() { s.all.Wait() }
 
-// stats reads the counters of the running sources.
+// stats returns the counters of the running sources.
 func (s *sources) stats() map[plan.Source]discovery.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// upgrade starts the program again, and returns when the new process serves: its id. Then this process drains. If the
-// new process fails, this one serves as before.
+// upgrade starts the program again, and returns the pid of the new process when that serves. Then this process drains.
+// If the new process fails, this one serves as before.
 func (d *daemon) upgrade(ctx context.Context) (pid int, err error) {
 	defer func() {
 		if err != nil {
@@ -55,7 +55,7 @@ func (d *daemon) sockets() (all []upgrade.Socket, err error) {
 	return all, nil
 }
 
-// allSockets returns copies of all listening sockets. The caller closes them, also those that come with an error.
+// allSockets returns copies of all listening sockets. The caller closes them, also after an error.
 func (d *daemon) allSockets() ([]upgrade.Socket, error) {
 	all, err := d.sockets()
 	if err != nil {
@@ -68,10 +68,10 @@ func (d *daemon) allSockets() ([]upgrade.Socket, error) {
 // successor is the process that has taken over.
 type successor struct {
 	*upgrade.Successor
-	requests net.Listener // from it; nil if it cannot ask
+	requests net.Listener // for its requests; nil if that failed
 }
 
-// handOver leaves the work to a successor.
+// handOver ends the upgrade: a successor accepts connections, and this process retires.
 func (d *daemon) handOver(s *upgrade.Successor) {
 	d.lifecycle.manager.handOver(s.PID)
 	requests, err := s.Confirm()
@@ -85,7 +85,7 @@ func (d *daemon) handOver(s *upgrade.Successor) {
 	d.successors <- successor{s, requests}
 }
 
-// takeOver tells the process before this one, and the service manager, that this process serves.
+// takeOver reports to the predecessor and the service manager that this process serves.
 func (d *daemon) takeOver() {
 	p := d.planner.Plan()
 	d.inherited.discard(p)

@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Commands writes reactord(1). The error is one of w.
+// Commands writes reactord(1). It returns errors of w only.
 func Commands(w io.Writer, app *kong.Application, e Edition) error {
 	var p page
 	p.title(app.Name, 1, "User Commands", e)
@@ -37,8 +37,8 @@ func Commands(w io.Writer, app *kong.Application, e Edition) error {
 	return err
 }
 
-// described is a name, and what it is.
-type described struct{ name, text string }
+// term is a name with its description.
+type term struct{ name, text string }
 
 var (
 	description = []string{
@@ -47,7 +47,7 @@ var (
 		"A configuration file says what it does; see `reactord.yaml`(5). `reactord serve` runs the proxy of a file, " +
 			"`reactord check` says what is wrong with a file, and `reactord ctl` inspects and changes a running process.",
 	}
-	signals = []described{
+	signals = []term{
 		{"SIGTERM, SIGINT", "It drains: it stops accepting, and exits when all connections have ended. When the drain " +
 			"times out, or on a second signal, it resets the remaining connections and exits."},
 		{"SIGHUP", "It reads its configuration file again."},
@@ -55,23 +55,23 @@ var (
 		{"SIGUSR2", "It starts its program again, which takes over the listening sockets; then it ends with its last " +
 			"connection."},
 	}
-	status = []described{
+	status = []term{
 		{"0", "Success; after a drain."},
 		{"1", "An error."},
 		{"2", "A wrong command line."},
 	}
-	variables = []described{
+	variables = []term{
 		{"NO_COLOR", "If it is not empty, tables have no colours."},
 		{"NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS, LISTEN_FDNAMES, FDSTORE", "See `sd_notify`(3) and `sd_listen_fds`(3)."},
 	}
-	files = []described{
+	files = []term{
 		{"/etc/reactord/reactord.yaml", "The configuration file of the service."},
 		{"/run/reactord/admin.sock", "The socket of the admin API, which `reactord ctl` asks."},
 		{"/var/log/reactord/access.log", "The access log of the service, if the configuration has one."},
 	}
 )
 
-func (p *page) entries(all []described) {
+func (p *page) entries(all []term) {
 	for _, d := range all {
 		names := strings.Split(d.name, ", ")
 		for i, name := range names {
@@ -81,9 +81,9 @@ func (p *page) entries(all []described) {
 	}
 }
 
-// commands writes a subsection for each command that is not hidden and does something, or has flags. It returns the
-// environment variables of the flags.
-func (p *page) commands(n *kong.Node) (environment []described) {
+// commands writes a subsection for each visible command that can be run or has flags. It returns the environment
+// variables of the flags.
+func (p *page) commands(n *kong.Node) (environment []term) {
 	for _, c := range n.Children {
 		if c.Hidden {
 			continue
@@ -98,7 +98,7 @@ func (p *page) commands(n *kong.Node) (environment []described) {
 			p.flags(c)
 			for _, f := range flags {
 				for _, name := range f.Envs {
-					environment = append(environment, described{name, "The value of `--" + f.Name + "`, if the flag is not given."})
+					environment = append(environment, term{name, "The value of `--" + f.Name + "`, if the flag is not given."})
 				}
 			}
 		}
@@ -156,7 +156,7 @@ func (p *page) flags(n *kong.Node) {
 	}
 }
 
-// tag returns how a flag is written.
+// tag returns a flag as it is written on the command line.
 func tag(f *kong.Flag) string {
 	name := bold("--" + f.Name)
 	if f.IsBool() || f.IsCounter() {

@@ -1,5 +1,5 @@
-// Package manual writes the manual pages of the program: of its command line, from kong's model of it, and of its
-// configuration file, from the documentation of the settings.
+// Package manual writes the manual pages of the program: one for its command line, from kong's model of it, and one for
+// its configuration file, from the documentation of the settings.
 //
 // The pages use the macros of man(7), which groff and mandoc know.
 //

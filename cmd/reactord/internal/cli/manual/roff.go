@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Edition is what the foot of a page says.
+// Edition has the contents of a page's footer.
 type Edition struct {
 	Version string
 	Date    time.Time // zero if unknown

@@ -29,10 +29,10 @@ func Settings(w io.Writer, e Edition) error {
 			p.subsection("The file")
 		} else {
 			p.subsection(s.Key)
-			p.paragraph(within(s) + s.Text)
+			p.paragraph(parents(s) + s.Text)
 		}
 		for _, f := range s.Settings {
-			p.entry(bold(f.Key), f.Text+" "+value(f, keys[f.Section]))
+			p.entry(bold(f.Key), f.Text+" "+valueText(f, keys[f.Section]))
 		}
 	}
 	p.section("EXAMPLES")
@@ -66,8 +66,8 @@ backends:
     check: {interval: 5s}
 `
 
-// within says where a mapping is.
-func within(s config.Section) string {
+// parents returns a sentence about the settings that contain a mapping, or "" for the top level.
+func parents(s config.Section) string {
 	if len(s.In) == 0 {
 		return ""
 	}
@@ -78,8 +78,8 @@ func within(s config.Section) string {
 	return "In `" + strings.Join(s.In, "` and `") + "`" + as + ". "
 }
 
-// value says what may be written, and what holds if it is left out.
-func value(f config.Setting, key string) string {
+// valueText returns the values of a setting, and its default.
+func valueText(f config.Setting, key string) string {
 	what := f.Values
 	if f.Section != "" {
 		what = "see `" + key + "`"
