@@ -80,19 +80,19 @@ func parseEncryptedKey(der []byte) (*encryptedKey, error) {
 		out    encryptedKey
 		ok     bool
 	)
-	if err := unmarshal(der, &info); err != nil {
+	if err := unmarshalAll(der, &info); err != nil {
 		return nil, err
 	}
 	if id := info.Algorithm.Algorithm; !id.Equal(oidPBES2) {
 		return nil, fmt.Errorf("the encryption scheme %s is not PBES2", id)
 	}
-	if err := unmarshal(info.Algorithm.Parameters.FullBytes, &scheme); err != nil {
+	if err := unmarshalAll(info.Algorithm.Parameters.FullBytes, &scheme); err != nil {
 		return nil, err
 	}
 	if id := scheme.KDF.Algorithm; !id.Equal(oidPBKDF2) {
 		return nil, fmt.Errorf("the key derivation function %s is not PBKDF2", id)
 	}
-	if err := unmarshal(scheme.KDF.Parameters.FullBytes, &out.kdf); err != nil {
+	if err := unmarshalAll(scheme.KDF.Parameters.FullBytes, &out.kdf); err != nil {
 		return nil, err
 	}
 	if out.prf, ok = prfs[out.kdf.PRF.Algorithm.String()]; !ok {
@@ -102,7 +102,7 @@ func parseEncryptedKey(der []byte) (*encryptedKey, error) {
 	if out.cipher, ok = blockCiphers[scheme.Cipher.Algorithm.String()]; !ok {
 		return nil, fmt.Errorf("the cipher %s is neither AES-CBC nor DES-EDE3-CBC", scheme.Cipher.Algorithm)
 	}
-	if err := unmarshal(scheme.Cipher.Parameters.FullBytes, &out.iv); err != nil {
+	if err := unmarshalAll(scheme.Cipher.Parameters.FullBytes, &out.iv); err != nil {
 		return nil, err
 	}
 	out.text = info.Text
@@ -147,14 +147,14 @@ func (k *encryptedKey) decrypt(password string) ([]byte, error) {
 		Algorithm  pkix.AlgorithmIdentifier
 		PrivateKey []byte
 	}
-	if unmarshal(text, &info) != nil {
+	if unmarshalAll(text, &info) != nil {
 		return nil, errPassword
 	}
 	return text, nil
 }
 
-// unmarshal is that of encoding/asn1, but refuses trailing bytes.
-func unmarshal(der []byte, to any) error {
+// unmarshalAll unmarshals like encoding/asn1, but refuses trailing bytes.
+func unmarshalAll(der []byte, to any) error {
 	rest, err := asn1.Unmarshal(der, to)
 	if err == nil && len(rest) != 0 {
 		err = fmt.Errorf("%d trailing bytes", len(rest))

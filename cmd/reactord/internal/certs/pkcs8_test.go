@@ -90,7 +90,7 @@ func mutated(t *testing.T, change func(*encryptedPrivateKeyInfo, *pbes2Params, *
 		{&kdf, func() []byte { return scheme.KDF.Parameters.FullBytes }},
 		{&iv, func() []byte { return scheme.Cipher.Parameters.FullBytes }},
 	} {
-		if err := unmarshal(part.from(), part.to); err != nil {
+		if err := unmarshalAll(part.from(), part.to); err != nil {
 			t.Fatal(err)
 		}
 	}

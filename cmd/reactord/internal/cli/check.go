@@ -15,14 +15,14 @@ type checkCommand struct {
 // Run prints that the file is ok, or returns all its errors. It accepts what serve accepts: it also looks up names and
 // reads certificates. Run by root, it opens them as the user that serve becomes.
 func (c checkCommand) Run() error {
-	cfg, source, err := loader.ReadFile(c.Config)
+	cfg, places, err := loader.ReadFile(c.Config)
 	if err != nil {
 		return err
 	}
-	if err := source.Errors(loader.Unreadable(cfg, c.Config)); err != nil {
+	if err := places.Errors(loader.Unreadable(cfg, c.Config)); err != nil {
 		return err
 	}
-	if _, err := loader.Check(context.Background(), cfg, source.Errors, printWarning); err != nil {
+	if _, err := loader.Check(context.Background(), cfg, places.Errors, printWarning); err != nil {
 		return err
 	}
 	_, err = fmt.Printf("%s: ok\n", c.Config)

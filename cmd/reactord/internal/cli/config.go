@@ -13,12 +13,12 @@ type configCommand struct {
 
 // Run prints every setting of the file as a configuration file, with the place that each value comes from.
 func (c configCommand) Run() error {
-	cfg, source, err := config.Load(c.Config)
+	cfg, places, err := config.Load(c.Config)
 	if err != nil {
 		return err
 	}
 	if c.Secrets {
-		return config.Print(os.Stdout, cfg, source.Origin)
+		return config.Print(os.Stdout, cfg, places.Origin)
 	}
-	return config.PrintRedacted(os.Stdout, cfg, source.Origin)
+	return config.PrintRedacted(os.Stdout, cfg, places.Origin)
 }

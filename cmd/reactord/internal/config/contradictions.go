@@ -74,11 +74,11 @@ func (v *validator) accessLog(at *step, a *AccessLog) {
 	}
 }
 
-func (v *validator) rate(at *step, all Rate, source SourceRate) {
+func (v *validator) rate(at *step, all Rate, perPrefix SourceRate) {
 	if all.Burst > 0 && all.Connections == 0 {
 		v.add(at.of("rate").of("burst"), "burst has no effect without a rate: write connections, too")
 	}
-	if source.Burst > 0 && source.Connections == 0 {
+	if perPrefix.Burst > 0 && perPrefix.Connections == 0 {
 		v.add(at.of("source_rate").of("burst"), "burst has no effect without a rate: write connections, too")
 	}
 }
@@ -152,7 +152,7 @@ func (v *validator) backends(at *step, c *Config) {
 			v.value(at.of("ejection").of("max_time"), "%s is less than time, %s: write at least that",
 				formatDuration(e.MaxTime), formatDuration(e.Time)).Other = at.of("ejection").of("time").String()
 		}
-		v.sources(at.of("source_addresses"), b.SourceAddresses)
+		v.sourceAddresses(at.of("source_addresses"), b.SourceAddresses)
 		v.unixServers(at, b)
 	}
 }
@@ -287,7 +287,7 @@ func (v *validator) check(at *step, b *Backend) {
 	}
 }
 
-func (v *validator) sources(at *step, all []IP) {
+func (v *validator) sourceAddresses(at *step, all []IP) {
 	addresses := seen{}
 	for i, ip := range all {
 		at := at.nth(i)

@@ -23,12 +23,12 @@ type Discovery struct {
 
 // Finder is an entry of a list of [Discovery].
 type Finder interface {
-	// Kind names the way in which it finds servers.
+	// Kind returns the kind of lookup.
 	Kind() string
-	// Key says what is asked. It tells the entry from others of its kind and backend.
+	// Key returns the name that is looked up, which identifies the entry among those of its kind and backend.
 	Key() string
 
-	// check finds settings that contradict each other or the configuration. The other entries of the list share twice.
+	// check finds settings that contradict each other or the configuration. All entries of the list share twice.
 	check(v *validator, at *step, twice seen, c *Config)
 }
 
@@ -143,10 +143,10 @@ func NewDNS() DNS {
 	return DNS{Type: DNSIP, MinInterval: time.Second, MaxInterval: 5 * time.Minute, Weight: 1}
 }
 
-// Kind is "dns".
+// Kind returns "dns".
 func (*DNS) Kind() string { return "dns" }
 
-// Key is the name, its port, and its type if that is not "ip".
+// Key returns the name, its port, and its type if that is not "ip".
 func (d *DNS) Key() string {
 	key := d.Name
 	if d.Port != 0 {
@@ -181,10 +181,10 @@ type FileDiscovery struct {
 	Path string
 }
 
-// Kind is "file".
+// Kind returns "file".
 func (*FileDiscovery) Kind() string { return "file" }
 
-// Key is the path.
+// Key returns the path.
 func (f *FileDiscovery) Key() string { return f.Path }
 
 func (f *FileDiscovery) check(v *validator, at *step, twice seen, _ *Config) {
@@ -210,10 +210,10 @@ func NewHTTPDiscovery() HTTPDiscovery {
 	return HTTPDiscovery{Interval: 30 * time.Second, Timeout: 10 * time.Second}
 }
 
-// Kind is "http".
+// Kind returns "http".
 func (*HTTPDiscovery) Kind() string { return "http" }
 
-// Key is the URL.
+// Key returns the URL.
 func (h *HTTPDiscovery) Key() string { return h.URL }
 
 func (h *HTTPDiscovery) check(v *validator, at *step, twice seen, _ *Config) {
@@ -244,10 +244,10 @@ func NewKubernetesDiscovery() KubernetesDiscovery {
 	return KubernetesDiscovery{AddressType: AnyAddress}
 }
 
-// Kind is "kubernetes".
+// Kind returns "kubernetes".
 func (*KubernetesDiscovery) Kind() string { return "kubernetes" }
 
-// Key is the namespace and the Service, its port, and the type of its addresses if that is not "ip".
+// Key returns the namespace and the Service, its port, and the type of its addresses if that is not "ip".
 func (k *KubernetesDiscovery) Key() string {
 	key := k.Service
 	if k.Namespace != "" {

@@ -18,7 +18,7 @@
 // are linear in the size of the file.
 //
 // The package reads the file and the environment, and nothing else. It checks the form of host names; the daemon
-// resolves them when it starts, and when it checks a file. A [Source] then reports problems with their places in the
+// resolves them when it starts, and when it checks a file. [Places] then reports problems with their places in the
 // file.
 //
 // # Adding a setting
@@ -50,5 +50,5 @@
 //
 // # Threads
 //
-// A Config belongs to its caller. A Source is immutable. Every function may be called from any goroutine.
+// A Config belongs to its caller. Places are immutable. Every function may be called from any goroutine.
 package config

@@ -29,7 +29,7 @@ func example(t *testing.T) []byte {
 
 // The values in the example file are the defaults, as the file says, and it has every setting.
 func TestExample(t *testing.T) {
-	c, source, err := Load(exampleFile)
+	c, places, err := Load(exampleFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestExample(t *testing.T) {
 			}
 		}
 	}
-	visit(root, source.top)
+	visit(root, places.top)
 	text := string(example(t))
 	eachField(root, func(s *shape, f *field) { // entries of some lists are in comments
 		if !written[f] && !strings.Contains(text, "{"+f.key+": ") && !strings.Contains(text, ", "+f.key+": ") &&

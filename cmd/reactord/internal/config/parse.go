@@ -19,7 +19,7 @@ const maxFile = 4 << 20
 
 // Load reads the file at path, or standard input for "-". It reports mistakes in the content like [Parse]; an error
 // of the file itself is one of package os.
-func Load(path string) (*Config, *Source, error) {
+func Load(path string) (*Config, *Places, error) {
 	if path == "-" {
 		return read("<stdin>", os.Stdin)
 	}
@@ -31,7 +31,7 @@ func Load(path string) (*Config, *Source, error) {
 	return read(path, f)
 }
 
-func read(name string, r io.Reader) (*Config, *Source, error) {
+func read(name string, r io.Reader) (*Config, *Places, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, nil, err
@@ -41,7 +41,7 @@ func read(name string, r io.Reader) (*Config, *Source, error) {
 
 // Parse reads a configuration. name is the name of the file in errors. The error joins one [*Error] for each mistake,
 // so its text has a line for each. If data is not valid YAML, only the first error is reported.
-func Parse(name string, data []byte) (*Config, *Source, error) {
+func Parse(name string, data []byte) (*Config, *Places, error) {
 	d := &decoder{report: report{file: name}}
 	c, top := d.decode(data)
 	if c != nil {
@@ -52,7 +52,7 @@ func Parse(name string, data []byte) (*Config, *Source, error) {
 	if err := d.joined(); err != nil {
 		return nil, nil, err
 	}
-	return c, &Source{name, top}, nil
+	return c, &Places{name, top}, nil
 }
 
 // decode reads a configuration, which may still break rules, and the places of its settings. It returns a nil Config

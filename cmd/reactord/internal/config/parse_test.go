@@ -435,12 +435,12 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, source, err := Parse("f", data)
+		c, places, err := Parse("f", data)
 		if err == nil {
 			if p := c.Validate(); len(p) > 0 {
 				t.Fatalf("accepted, with %v", p)
 			}
-			text := printed(t, c, source.Origin)
+			text := printed(t, c, places.Origin)
 			again, _, err := Parse("f", text)
 			if err != nil {
 				t.Fatalf("%v, in\n%s", err, text)

@@ -81,15 +81,15 @@ func (p *place) find(path string) (found *place, exact, failed bool) {
 	return found, true, failed
 }
 
-// Source knows where the settings of a [Config] are in its file.
-type Source struct {
+// Places has the positions of the settings of a [Config] in its file.
+type Places struct {
 	file string
 	top  *place
 }
 
 // Errors joins one [*Error] for each of the problems of a [Config] returned by [Load]. Without problems it returns
 // nil.
-func (s *Source) Errors(problems []Problem) error {
+func (s *Places) Errors(problems []Problem) error {
 	r := report{file: s.file}
 	for _, p := range problems {
 		r.problem(s.top, p)
@@ -98,14 +98,14 @@ func (s *Source) Errors(problems []Problem) error {
 }
 
 // Place returns "FILE:LINE:COLUMN" of the setting at a path of a [Problem], or of its nearest parent in the file.
-func (s *Source) Place(path string) string {
+func (s *Places) Place(path string) string {
 	found, _, _ := s.top.find(path)
 	return s.file + ":" + strconv.Itoa(found.at.Line) + ":" + strconv.Itoa(found.at.Column)
 }
 
 // Origin describes where the value of a setting comes from: "FILE:LINE", "FILE:LINE, environment" if it contains a
 // variable, or "default".
-func (s *Source) Origin(path string) string {
+func (s *Places) Origin(path string) string {
 	found, exact, _ := s.top.find(path)
 	if !exact {
 		return "default"
@@ -113,7 +113,7 @@ func (s *Source) Origin(path string) string {
 	return s.origin(found)
 }
 
-func (s *Source) origin(p *place) string {
+func (s *Places) origin(p *place) string {
 	text := s.file + ":" + strconv.Itoa(p.at.Line)
 	if p.env {
 		text += ", environment"

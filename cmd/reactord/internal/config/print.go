@@ -14,13 +14,13 @@ import (
 
 // Print writes every setting of a configuration as YAML that [Parse] reads back as the same Config. Each value gets a
 // comment from origin, which is called with its path, as in "backends[0].servers[1].weight"; for a Config of [Load],
-// pass [Source.Origin]. A nil origin writes no comments. The error is one of w.
+// pass [Places.Origin]. A nil origin writes no comments. It returns errors of w only.
 func Print(w io.Writer, c *Config, origin func(path string) string) error {
 	return (&printer{Writer: bufio.NewWriter(w), origin: origin}).print(c)
 }
 
-// PrintRedacted is Print with [Redacted] in place of each secret: what checks and agents send, which may contain a
-// password, and the headers for a control plane.
+// PrintRedacted prints like [Print], with [Redacted] in place of each secret: the bytes that checks and agents send,
+// which may contain a password, and the headers for a control plane.
 func PrintRedacted(w io.Writer, c *Config, origin func(path string) string) error {
 	return (&printer{Writer: bufio.NewWriter(w), origin: origin, redacts: true}).print(c)
 }

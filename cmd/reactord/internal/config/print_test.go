@@ -27,11 +27,11 @@ func printed(t *testing.T, c *Config, origin func(string) string) []byte {
 // What is printed is read as the same configuration.
 func TestPrintedExamplesAreTheSame(t *testing.T) {
 	for name, data := range examples(t) {
-		c, source, err := Parse(name, data)
+		c, places, err := Parse(name, data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := printed(t, c, source.Origin)
+		text := printed(t, c, places.Origin)
 		again, _, err := Parse(name, text)
 		if err != nil {
 			t.Fatalf("%v, in\n%s", err, text)
@@ -149,11 +149,11 @@ backends:
 
 func TestPrintedSources(t *testing.T) {
 	t.Setenv("TEST_LOOPS", "3")
-	c, source, err := Parse("a.yaml", []byte("loops: ${TEST_LOOPS}\n"+valid))
+	c, places, err := Parse("a.yaml", []byte("loops: ${TEST_LOOPS}\n"+valid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(printed(t, c, source.Origin))
+	text := string(printed(t, c, places.Origin))
 	for _, want := range []string{
 		"ring: auto # default\n", "loops: 3 # a.yaml:1, environment\n", "listeners:\n  - name: web # a.yaml:3\n",
 		"    servers:\n      - address: tcp://127.0.0.1:9000 # a.yaml:8\n        name: \"\" # default\n",
@@ -163,7 +163,7 @@ func TestPrintedSources(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
-	if got := source.Place("backends[0].servers[0].weight"); got != "a.yaml:8:15" {
+	if got := places.Place("backends[0].servers[0].weight"); got != "a.yaml:8:15" {
 		t.Errorf("the server is at %s", got)
 	}
 	if bare := string(printed(t, c, nil)); strings.Contains(bare, "#") {

@@ -33,7 +33,7 @@ type field struct {
 }
 
 // of returns the value of the setting in a struct.
-func (f *field) of(settings reflect.Value) reflect.Value { return settings.FieldByIndex(f.index) }
+func (f *field) of(mapping reflect.Value) reflect.Value { return mapping.FieldByIndex(f.index) }
 
 // isList reports whether the setting is a list.
 func (f *field) isList() bool { return f.typ.Kind() == reflect.Slice }

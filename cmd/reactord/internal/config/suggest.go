@@ -71,7 +71,7 @@ func (w *words) nearest(word string) string {
 // didYouMean proposes the nearest word as the end of a sentence, or lists all words.
 func (w *words) didYouMean(word string) string { return w.propose(w.nearest(word)) }
 
-// propose is didYouMean for a word already looked up, or "".
+// propose proposes a word as the end of a sentence, or lists all words if it is "".
 func (w *words) propose(nearest string) string {
 	if nearest != "" {
 		return "did you mean " + strconv.Quote(nearest) + "?"
@@ -130,7 +130,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// clip is quote without the quotes.
+// clip escapes and shortens s like quote, without the quotes.
 func clip(s string) string {
 	s = quote(s)
 	return s[1 : len(s)-1]

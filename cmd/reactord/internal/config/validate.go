@@ -30,8 +30,8 @@ func (p Problem) String() string { return strings.TrimPrefix(p.Setting+" "+p.Tex
 // each other.
 func (c *Config) Validate() []Problem { return c.ValidateAdded(len(c.Listeners), len(c.Backends)) }
 
-// ValidateAdded is Validate for a configuration whose listeners and backends from these indices on come from a
-// control plane. Those have names of its choice, and its backends may have no servers.
+// ValidateAdded validates a configuration whose listeners and backends from these indices on come from a control plane,
+// which chooses their names. Its backends may have no servers.
 func (c *Config) ValidateAdded(listeners, backends int) []Problem {
 	v := validator{ownListeners: listeners, ownBackends: backends}
 	v.section(nil, root, reflect.ValueOf(c).Elem())

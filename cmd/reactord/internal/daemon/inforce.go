@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// inForce returns the configuration in force as a file, with all servers of the plan and the overrides of the admin API.
-// Each value has a comment with its origin.
+// inForce returns the configuration in force as a file, with all servers of the plan and the overrides of the admin
+// API. Each value has a comment with its origin.
 func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Override) []byte {
 	c := *f.Config
 	c.Backends = append([]config.Backend(nil), c.Backends...)

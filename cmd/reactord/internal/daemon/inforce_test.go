@@ -22,11 +22,11 @@ backends:
   servers:
   - {address: "192.0.2.1:1", weight: 5}
 `
-	cfg, source, err := config.Parse("f", []byte(text))
+	cfg, places, err := config.Parse("f", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &plan.File{Config: cfg, Errors: source.Errors, Place: source.Place, Origin: source.Origin}
+	f := &plan.File{Config: cfg, Errors: places.Errors, Place: places.Place, Origin: places.Origin}
 	parts := plan.Parts{File: f, Discovered: map[plan.Source][]plan.Server{
 		plan.Sources(&cfg.Backends[0])[0]: {
 			{Address: serveraddr.MustParse("192.0.2.9:1"), Weight: 3, Origin: "dns a.test"},

@@ -80,8 +80,8 @@ func (i *Inherited) discard(p *plan.Plan) {
 	i.given.Discard()
 }
 
-// forSuccessor returns the sockets with those of socket units in place of the loops' copies: a unit's socket may have no
-// listener now.
+// forSuccessor returns the sockets with those of socket units in place of the loops' copies: a unit's socket may have
+// no listener now.
 func (i *Inherited) forSuccessor(all []upgrade.Socket) []upgrade.Socket {
 	out := slices.Clone(i.units)
 	for _, s := range all {

@@ -56,7 +56,7 @@ func (l *Loader) Watchable() bool { return l.path != "" && l.path != "-" }
 // read reads the file. It does not look up names.
 func (l *Loader) read() (*plan.File, error) {
 	files := l.look() // before they are read, so that what is written meanwhile is noticed
-	cfg, source, err := ReadFile(l.path)
+	cfg, places, err := ReadFile(l.path)
 	if err != nil {
 		l.stamps.Store(&files)
 		return nil, err
@@ -64,7 +64,7 @@ func (l *Loader) read() (*plan.File, error) {
 	named := stampsOf(keyFiles(cfg))
 	named[l.path] = files[l.path]
 	l.stamps.Store(&named)
-	return &plan.File{Config: cfg, Errors: source.Errors, Place: source.Place, Origin: source.Origin}, nil
+	return &plan.File{Config: cfg, Errors: places.Errors, Place: places.Place, Origin: places.Origin}, nil
 }
 
 // Load reads the file, the files that it names, and looks up its names. The first call uses the file that was read

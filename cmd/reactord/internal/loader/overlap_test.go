@@ -43,7 +43,7 @@ func TestOverlaps(t *testing.T) {
 		{"fd://a", "fd+udp://a", true},
 	} {
 		for _, order := range [][2]string{{test.a, test.b}, {test.b, test.a}} {
-			cfg, source, err := config.Parse("f", fmt.Appendf(nil, `listeners:
+			cfg, places, err := config.Parse("f", fmt.Appendf(nil, `listeners:
   - {name: one, backend: b, address: "%s"}
   - {name: two, backend: b, address: "%s"}
 backends: [{name: b, servers: ["192.0.2.1:1"]}]
@@ -51,7 +51,7 @@ backends: [{name: b, servers: ["192.0.2.1:1"]}]
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Check(t.Context(), cfg, source.Errors, noWarning)
+			_, err = Check(t.Context(), cfg, places.Errors, noWarning)
 			if (err != nil) != test.want {
 				t.Errorf("%v: %v", order, err)
 			}
@@ -76,7 +76,7 @@ func TestSocketsThatDoNotOverlap(t *testing.T) {
 		{"'[::]:80', socket: {interface: lo}", "'[::]:80', socket: {interface: eth0}", false},
 		{"'[::]:80', socket: {interface: lo}", "'127.0.0.1:80'", true},
 	} {
-		cfg, source, err := config.Parse("f", fmt.Appendf(nil, `listeners:
+		cfg, places, err := config.Parse("f", fmt.Appendf(nil, `listeners:
   - {name: one, backend: b, address: %s}
   - {name: two, backend: b, address: %s}
 backends: [{name: b, servers: ["192.0.2.1:1"]}]
@@ -84,7 +84,7 @@ backends: [{name: b, servers: ["192.0.2.1:1"]}]
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = Check(t.Context(), cfg, source.Errors, noWarning); (err != nil) != test.want {
+		if _, err = Check(t.Context(), cfg, places.Errors, noWarning); (err != nil) != test.want {
 			t.Errorf("%s, %s: %v", test.a, test.b, err)
 		}
 	}

@@ -10,20 +10,20 @@ import (
 )
 
 // ReadFile reads a configuration file, and looks up its user and group.
-func ReadFile(path string) (*config.Config, *config.Source, error) {
-	cfg, source, err := config.Load(path)
+func ReadFile(path string) (*config.Config, *config.Places, error) {
+	cfg, places, err := config.Load(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	ofGroup, err := account.Lookup(cfg.User, cfg.Group)
 	if err == nil {
-		return cfg, source, nil
+		return cfg, places, nil
 	}
 	at := "user"
 	if ofGroup {
 		at = "group"
 	}
-	return nil, nil, source.Errors([]config.Problem{{Path: at, Text: err.Error(), Err: err}})
+	return nil, nil, places.Errors([]config.Problem{{Path: at, Text: err.Error(), Err: err}})
 }
 
 // Unreadable returns a problem for each file that the user of the configuration cannot open, if root asks. path is the

@@ -17,7 +17,7 @@ import (
 )
 
 func TestResolve(t *testing.T) {
-	cfg, source, err := config.Parse("f", []byte(`
+	cfg, places, err := config.Parse("f", []byte(`
 listeners:
   - {name: six, address: "tcp://[::1]:80", backend: app, max_connections: 7}
   - {name: name, address: "tcp://localhost:81", backend: app}
@@ -32,7 +32,7 @@ backends:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Check(t.Context(), cfg, source.Errors, noWarning)
+	got, err := Check(t.Context(), cfg, places.Errors, noWarning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ backends:
 }
 
 // named is a configuration with so many servers by name, each of them twice.
-func named(t *testing.T, n int) (*config.Config, *config.Source) {
+func named(t *testing.T, n int) (*config.Config, *config.Places) {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("listeners: [{name: l, address: 'tcp://front.test:80', backend: b}]\n" +
@@ -68,11 +68,11 @@ func named(t *testing.T, n int) (*config.Config, *config.Source) {
 	for i := range n {
 		fmt.Fprintf(&text, "  - tcp://s%d.test:9000\n  - tcp://s%[1]d.test:9001\n", i)
 	}
-	cfg, source, err := config.Parse("f", []byte(text.String()))
+	cfg, places, err := config.Parse("f", []byte(text.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cfg, source
+	return cfg, places
 }
 
 // Names are looked up in parallel up to a limit, each once and with a deadline of its own.
@@ -112,7 +112,7 @@ func TestNamesAreLookedUpInParallel(t *testing.T) {
 
 // There is an error for every setting whose name has no address, with its place.
 func TestEveryNameThatFailsIsReported(t *testing.T) {
-	cfg, source := named(t, 2)
+	cfg, places := named(t, 2)
 	noName := errors.New("no such name")
 	_, problems := resolve(t.Context(), cfg, func(_ context.Context, host string) (netip.Addr, error) {
 		if host == "s0.test" {
@@ -120,7 +120,7 @@ func TestEveryNameThatFailsIsReported(t *testing.T) {
 		}
 		return netip.Addr{}, noName
 	})
-	err := source.Errors(problems)
+	err := places.Errors(problems)
 	const want = `f:1:32: address "tcp://front.test:80": no such name
 f:2:10: metrics "tcp://front.test:81": no such name
 f:8:5: server "tcp://s1.test:9000": no such name

@@ -20,12 +20,12 @@ func TestSelfProxyingByAnotherKind(t *testing.T) {
 		"address: '127.0.0.1:80', backend: c, routes: [{sources: [10.0.0.0/8], backend: b}]":           false,
 		"address: 'udp://127.0.0.1:79', backend: b}\n- {name: l2, address: '127.0.0.1:80', backend: c": false,
 	} {
-		cfg, source, err := config.Parse("f", []byte("listeners:\n- {name: l, "+listener+"}\n"+
+		cfg, places, err := config.Parse("f", []byte("listeners:\n- {name: l, "+listener+"}\n"+
 			"backends: [{name: b, servers: ['127.0.0.1:80']}, {name: c, servers: ['192.0.2.1:1']}]\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = Check(t.Context(), cfg, source.Errors, noWarning); (err != nil) != want {
+		if _, err = Check(t.Context(), cfg, places.Errors, noWarning); (err != nil) != want {
 			t.Errorf("%s: %v", listener, err)
 		}
 	}
@@ -34,12 +34,12 @@ func TestSelfProxyingByAnotherKind(t *testing.T) {
 // TestSelfProxyingByUnixSocket checks that a listener on a unix socket does not lead back to itself.
 func TestSelfProxyingByUnixSocket(t *testing.T) {
 	for server, want := range map[string]bool{"/a": true, "/b": false, "@a": false} {
-		cfg, source, err := config.Parse("f", []byte("listeners: [{name: l, address: 'unix:///a', backend: b}]\n"+
+		cfg, places, err := config.Parse("f", []byte("listeners: [{name: l, address: 'unix:///a', backend: b}]\n"+
 			"backends: [{name: b, servers: ['unix://"+server+"']}]\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = Check(t.Context(), cfg, source.Errors, noWarning); (err != nil) != want {
+		if _, err = Check(t.Context(), cfg, places.Errors, noWarning); (err != nil) != want {
 			t.Errorf("%s: %v", server, err)
 		}
 	}
@@ -66,12 +66,12 @@ backends:
 			refused("f:7:25", 83, "f:4:40") + "|" + refused("f:8:40", 81, "f:2:38"),
 		"83": refused("f:8:40", 83, "f:4:40"),
 	} {
-		cfg, source, err := config.Parse("f", []byte(strings.Replace(text, "LAST", last, 1)))
+		cfg, places, err := config.Parse("f", []byte(strings.Replace(text, "LAST", last, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := ""
-		if _, err := Check(t.Context(), cfg, source.Errors, noWarning); err != nil {
+		if _, err := Check(t.Context(), cfg, places.Errors, noWarning); err != nil {
 			got = strings.ReplaceAll(err.Error(), "\n", "|")
 		}
 		if got != want {

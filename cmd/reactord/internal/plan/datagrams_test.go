@@ -20,7 +20,7 @@ func TestUnixServersGetNoDatagrams(t *testing.T) {
 				t.Errorf("%s, %s: %v", network, kind, err)
 			}
 		}
-		c, source, err := config.Parse("f", fmt.Appendf(nil, `
+		c, places, err := config.Parse("f", fmt.Appendf(nil, `
 listeners: [{name: l, address: '%s://127.0.0.9:80', backend: b}]
 backends: [{name: b, files: [{path: /f}]}]
 `, network))
@@ -28,13 +28,13 @@ backends: [{name: b, files: [{path: /f}]}]
 			t.Fatal(err)
 		}
 		found := map[Source][]Server{Sources(&c.Backends[0])[0]: {server}}
-		_, err = Merge(Parts{File: &File{Config: c, Errors: source.Errors}, Discovered: found})
+		_, err = Merge(Parts{File: &File{Config: c, Errors: places.Errors}, Discovered: found})
 		check("a file of discovery", err)
 
 		control, l := oneBackend(server), c.Listeners[0]
 		l.Backend = "cluster"
 		control.Listeners = []config.Listener{l}
-		_, err = Merge(Parts{File: &File{Config: config.New(), Errors: source.Errors}, Control: control})
+		_, err = Merge(Parts{File: &File{Config: config.New(), Errors: places.Errors}, Control: control})
 		check("the answer of a control plane", err)
 		if items, rest := ControlErrors(err); err != nil && (len(items) != 1 || rest != nil || items[0].Backend == "") {
 			t.Errorf("the fault is not that of a backend: %v", err)

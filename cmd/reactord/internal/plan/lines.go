@@ -13,10 +13,10 @@ import (
 func (d *Diff) Lines(most int) []string {
 	var l lines
 	if d.Old != nil {
-		l.settings("limits", d.Old.Limits, d.New.Limits)
-		l.settings("drain", d.Old.Drain, d.New.Drain)
-		l.settings("upgrade", d.Old.Upgrade, d.New.Upgrade)
-		l.settings("access_log", d.Old.AccessLog, d.New.AccessLog)
+		l.addSettings("limits", d.Old.Limits, d.New.Limits)
+		l.addSettings("drain", d.Old.Drain, d.New.Drain)
+		l.addSettings("upgrade", d.Old.Upgrade, d.New.Upgrade)
+		l.addSettings("access_log", d.Old.AccessLog, d.New.AccessLog)
 	}
 	for _, c := range d.Listeners {
 		l.listener(c)
@@ -38,8 +38,8 @@ func (l *lines) add(of, what string) {
 	}
 }
 
-// settings adds the fields of a struct that differ.
-func (l *lines) settings(of string, old, next any) {
+// addSettings adds the fields of a struct that differ.
+func (l *lines) addSettings(of string, old, next any) {
 	l.add(of, strings.Join(formatChanges("", reflect.ValueOf(old), reflect.ValueOf(next)), ", "))
 }
 
@@ -50,7 +50,7 @@ func (l *lines) listener(c ListenerChange) {
 	case c.New == nil:
 		l.add("listener "+c.Old.Name, "removed from "+c.Old.Place())
 	default:
-		l.settings("listener "+c.Old.Name, c.Old.Listener, c.New.Listener)
+		l.addSettings("listener "+c.Old.Name, c.Old.Listener, c.New.Listener)
 		l.add("listener "+c.New.Name, c.New.Keys.Changes(c.Old.Keys))
 		for i := range min(len(c.Old.RouteKeys), len(c.New.RouteKeys)) {
 			l.add(fmt.Sprintf("listener %s: route %d", c.New.Name, i+1), c.New.RouteKeys[i].Changes(c.Old.RouteKeys[i]))
@@ -69,7 +69,7 @@ func (l *lines) backend(c BackendChange) {
 		return
 	}
 	if c.Settings {
-		l.settings(of, *c.Old.Settings, *c.New.Settings)
+		l.addSettings(of, *c.Old.Settings, *c.New.Settings)
 		l.add(of, c.New.Keys.Changes(c.Old.Keys))
 	}
 	l.servers(of, c.Servers)
@@ -96,7 +96,7 @@ func (l *lines) servers(of string, changes []ServerChange) {
 		if c.Old != nil && c.New != nil {
 			old, next := *c.Old, *c.New
 			old.Origin, next.Origin = "", ""
-			l.settings(fmt.Sprintf("%s: server %s", of, c.Old.Name), old, next)
+			l.addSettings(fmt.Sprintf("%s: server %s", of, c.Old.Name), old, next)
 		}
 	}
 }

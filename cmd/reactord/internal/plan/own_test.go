@@ -13,14 +13,14 @@ import (
 // at [::1]:93.
 func ownParts(t *testing.T, servers string) Parts {
 	t.Helper()
-	c, source, err := config.Parse("f", []byte("admin: {address: 'tcp://localhost:91'}\nmetrics: '0.0.0.0:92'\n"+
+	c, places, err := config.Parse("f", []byte("admin: {address: 'tcp://localhost:91'}\nmetrics: '0.0.0.0:92'\n"+
 		"listeners: [{name: l, address: '127.0.0.9:80', backend: b}]\n"+
 		"backends: [{name: b, servers: ["+servers+"], files: [{path: /f}]}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Parts{File: &File{
-		Config: c, Errors: source.Errors,
+		Config: c, Errors: places.Errors,
 		Own: []OwnAddress{{"the admin API in Envoy's place", netip.MustParseAddrPort("[::1]:93")}},
 	}}
 }

@@ -38,11 +38,11 @@ backends:
 
 func parsed(t testing.TB, text string) *plan.File {
 	t.Helper()
-	c, source, err := config.Parse("f", []byte(text))
+	c, places, err := config.Parse("f", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &plan.File{Config: c, Errors: source.Errors, Place: source.Place}
+	return &plan.File{Config: c, Errors: places.Errors, Place: places.Place}
 }
 
 func server(address, name string) plan.Server {

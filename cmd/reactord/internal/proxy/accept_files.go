@@ -21,7 +21,7 @@ func (c *change) prepareAccess(s *sharedListener, l *plan.Listener) error {
 	if s.file == nil {
 		return nil
 	}
-	to, err := access(l)
+	to, err := unixAccess(l)
 	if err == nil && to != s.access {
 		c.files = append(c.files, accessChange{s, to})
 	}

@@ -207,13 +207,13 @@ func (l *listener) listen() error {
 	return err
 }
 
-// backlog is how many connections wait to be accepted; by default as many as net.core.somaxconn allows.
+// backlog returns the limit of connections that wait to be accepted; by default net.core.somaxconn bounds it.
 func backlog(o *config.Socket) int { return cmp.Or(o.Backlog, math.MaxInt32) }
 
 // openUnix opens a unix socket, or finds the file of the one that was given.
 func (s *sharedListener) openUnix(l *plan.Listener) (err error) {
 	first := s.loops[0]
-	if s.access, err = access(l); err != nil {
+	if s.access, err = unixAccess(l); err != nil {
 		return err
 	}
 	if len(first.sockets) != 0 && !strings.HasPrefix(s.path, "@") {
@@ -234,8 +234,8 @@ func (s *sharedListener) openUnix(l *plan.Listener) (err error) {
 	return nil
 }
 
-// access is who may connect to the unix socket of a listener.
-func access(l *plan.Listener) (unixsocket.Access, error) {
+// unixAccess returns who may connect to the unix socket of a listener.
+func unixAccess(l *plan.Listener) (unixsocket.Access, error) {
 	return unixsocket.NewAccess(fs.FileMode(l.Socket.Mode), l.Socket.Owner, l.Socket.Group)
 }
 
@@ -248,7 +248,7 @@ func (l *listener) add(fd int) {
 	l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd})
 }
 
-// fds are the descriptors of the listener's sockets.
+// fds returns the descriptors of the listener's sockets.
 func (l *listener) fds() (fds []int) {
 	if l.udp != nil {
 		return l.udp.FDs()
@@ -259,8 +259,7 @@ func (l *listener) fds() (fds []int) {
 	return fds
 }
 
-// place is where the listener listens, for people: as [plan.Listener.Place], with the port or the path that its sockets
-// have.
+// place returns where the listener listens, as [plan.Listener.Place] does, with the port or the path of its sockets.
 func (s *sharedListener) place() string {
 	k := s.key
 	if k.Bind = s.address; k.FD != "" && (s.address.IsValid() || s.path != "") {

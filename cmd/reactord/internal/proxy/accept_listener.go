@@ -134,7 +134,7 @@ const (
 	verdictWait           // it waits in the kernel's queue
 	rejectLimit           // it is reset, as the next ones
 	rejectRate
-	rejectSource
+	rejectPrefix
 	rejectPorts    // of UDP: there are as many sessions as may have a local port
 	rejectDenied   // the client is not allowed
 	rejectDraining // the worker is closed
@@ -143,14 +143,14 @@ const (
 
 // rejectionReasons are the reasons for which rejected connections are counted.
 var rejectionReasons = [verdictCount]string{
-	rejectLimit: "limit", rejectRate: "rate", rejectSource: "source_rate", rejectPorts: "ports",
+	rejectLimit: "limit", rejectRate: "rate", rejectPrefix: "source_rate", rejectPorts: "ports",
 	rejectDenied:   "denied",
 	rejectDraining: "draining",
 }
 
 // rejectionSettings are the settings that a rejected connection was beyond, for the log.
 var rejectionSettings = [verdictCount]string{
-	rejectLimit: "max_connections", rejectRate: "rate", rejectSource: "source_rate", rejectDraining: "draining",
+	rejectLimit: "max_connections", rejectRate: "rate", rejectPrefix: "source_rate", rejectDraining: "draining",
 }
 
 // acceptSome accepts until no connection is queued or there is no room. It takes room only for the accept itself: a
@@ -186,7 +186,7 @@ func (l *listener) acceptSome() {
 		default:
 			if full := l.takePrefix(s, peer.AddrPort().Addr()); full != nil {
 				l.giveBack(s)
-				l.rejectSource(fd, full, peer)
+				l.rejectPrefix(fd, full, peer)
 				break
 			}
 			l.accepted(fd, peer.AddrPort(), s)
@@ -259,7 +259,7 @@ func (l *listener) waitForRate(d time.Duration) {
 	l.acceptAfter(d)
 }
 
-// takePrefix takes a connection out of the buckets of its source. It returns those that have none, or nil.
+// takePrefix takes a connection out of the buckets of its client's prefix. It returns those that have none, or nil.
 func (l *listener) takePrefix(s *settings, peer netip.Addr) *limit.Prefixes {
 	for _, buckets := range s.prefixRates {
 		if buckets != nil && !buckets.Take(peer, l.worker.loop.Now()) {
@@ -277,12 +277,12 @@ func (l *listener) reject(fd int, why verdict, peer netip.AddrPort) {
 	}
 }
 
-// rejectSource resets a connection of a source that connects too often.
-func (l *listener) rejectSource(fd int, full *limit.Prefixes, peer reactor.Address) {
-	l.abort(fd, rejectSource, peer.AddrPort())
+// rejectPrefix resets a connection of a client prefix that connects too often.
+func (l *listener) rejectPrefix(fd int, full *limit.Prefixes, peer reactor.Address) {
+	l.abort(fd, rejectPrefix, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()),
-			zap.String("limit", rejectionSettings[rejectSource]),
+			zap.String("limit", rejectionSettings[rejectPrefix]),
 			zap.Stringer("source", full.Prefix(peer.AddrPort().Addr())))
 	}
 }
@@ -293,7 +293,7 @@ const beyondLimit = "connection limit exceeded: resetting connections"
 var rejectionTexts = [verdictCount]string{
 	rejectLimit:    "as many connections are open as max_connections allows",
 	rejectRate:     "connections come faster than rate allows",
-	rejectSource:   "connections of the client's source come faster than source_rate allows",
+	rejectPrefix:   "connections of the client's source come faster than source_rate allows",
 	rejectDenied:   "the listener does not allow the address of the client",
 	rejectDraining: "the process drains",
 }
@@ -351,12 +351,12 @@ func (l *listener) enter() bool {
 			return false
 		}
 		waits = r
-		l.wait(r)
+		l.awaitRoom(r)
 	}
 }
 
-// wait has the listener resumed when there is room. There may be room already.
-func (l *listener) wait(r limit.Room) {
+// awaitRoom makes the listener resume when there is room, which there may be already.
+func (l *listener) awaitRoom(r limit.Room) {
 	l.waiter.Join()
 	if r == limit.Exhausted {
 		l.worker.waitForBudget(l)

@@ -5,20 +5,21 @@ import (
 	"net/netip"
 )
 
-// identity adds to what the socket tells of a client. It does not change once its connection has its backend.
+// identity has the information about a client that its socket does not have. It does not change once the connection has
+// its backend.
 type identity struct {
-	Source      netip.AddrPort   // of the PROXY header; zero: it told none
-	Destination netip.AddrPort   // the same
+	clientAddr  netip.AddrPort   // of the PROXY header, or zero
+	destination netip.AddrPort   // of the PROXY header, or zero
 	TLVs        []byte           // of the PROXY header, as they came
-	SNI         string           // in lower case; "": none was sent, or it was not looked at
+	SNI         string           // in lower case; "" if none was sent, or it was not read
 	Offered     []string         // protocols of the ClientHello (ALPN), until the route is chosen
-	Negotiated  string           // the one that was chosen here; "": none
-	TLS         *handshakeResult // if TLS ends here
-	Route       string           // "": no route has matched
-	startTLS    string           // the protocol in which the client has asked for TLS, or ""
+	Negotiated  string           // the protocol that the listener chose, or ""
+	TLS         *handshakeResult // if TLS is terminated
+	Route       string           // "" if none matched
+	startTLS    string           // the protocol in which the client has requested TLS, or ""
 }
 
-// handshakeResult keeps of a handshake with a client what is needed later. A tls.ConnectionState would keep
+// handshakeResult has the part of a handshake with a client that is needed later. A tls.ConnectionState would keep
 // certificates in memory.
 type handshakeResult struct {
 	version, cipher uint16 // as crypto/tls has them
@@ -27,7 +28,7 @@ type handshakeResult struct {
 	name            string // its common name
 }
 
-// newHandshakeResult returns what a handshake has resulted in.
+// newHandshakeResult returns the result of a handshake.
 func newHandshakeResult(s *tls.ConnectionState) *handshakeResult {
 	a := &handshakeResult{version: s.Version, cipher: s.CipherSuite, resumed: s.DidResume}
 	if len(s.PeerCertificates) != 0 {
@@ -46,8 +47,8 @@ func (c *conn) ensureIdentity() *identity {
 
 // clientAddr returns the address of the client: that of a trusted PROXY header, or else that of the socket.
 func (c *conn) clientAddr() netip.AddrPort {
-	if c.identity != nil && c.identity.Source.IsValid() {
-		return c.identity.Source
+	if c.identity != nil && c.identity.clientAddr.IsValid() {
+		return c.identity.clientAddr
 	}
 	return c.peerAddr()
 }
@@ -73,8 +74,8 @@ func (c *conn) peerAddr() netip.AddrPort {
 // destination returns the address that the client has connected to: that of a trusted PROXY header, or else that of the
 // socket.
 func (c *conn) destination() netip.AddrPort {
-	if c.identity != nil && c.identity.Destination.IsValid() {
-		return c.identity.Destination
+	if c.identity != nil && c.identity.destination.IsValid() {
+		return c.identity.destination
 	}
 	a, _ := c.sockets[client].LocalAddr()
 	return unmapped(a)

@@ -68,7 +68,7 @@
 //
 // If a listener has no room, further connections wait in the kernel's queue, and are accepted as soon as there is room,
 // whichever loop they are queued on; or with on_limit: reject they are accepted and reset. The same holds beyond the
-// rates of the process and of the listener, which are exact, too. Beyond the rate of a source prefix connections are
+// rates of the process and of the listener, which are exact, too. Beyond the rate of a client prefix connections are
 // always reset; that rate is exact as long as the table has an entry for the prefix. If descriptors run out
 // nevertheless, accepting backs off for [reactor.AcceptBackoff], and open connections still flow. While memory is
 // short, idle timeouts are shorter: see proxy_memory.go.

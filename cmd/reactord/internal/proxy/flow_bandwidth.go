@@ -60,7 +60,7 @@ func (l *byteLimits) least(from int) (bytes int64) {
 //	any   → ended  end: the connection is closed
 type throttle struct {
 	pipe       *pipe
-	address    limit.Client // zero if sources are not limited
+	address    limit.Client // zero if client addresses are not limited
 	own        limit.ByteBucket
 	timer      reactor.Timer
 	links      intrusive.Links // among the worker's that wait
@@ -88,8 +88,8 @@ func (c *conn) limitBytes() {
 		}
 		t := &throttle{pipe: &c.pipes[from]}
 		t.timer.Init(t)
-		if sources := c.listener.shared.bytes.addresses.Load(); sources != nil {
-			t.address = sources.Acquire(c.clientAddr().Addr(), c.loop().Now())
+		if clients := c.listener.shared.bytes.addresses.Load(); clients != nil {
+			t.address = clients.Acquire(c.clientAddr().Addr(), c.loop().Now())
 		}
 		c.pipes[from].throttle = t
 	}

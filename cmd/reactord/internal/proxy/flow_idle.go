@@ -75,7 +75,7 @@ func (c *conn) setTimer(at int64) {
 
 // checkTimeouts ends a flowing connection whose time has passed, or sets its timer.
 func (c *conn) checkTimeouts() {
-	c.keepAlive()
+	c.setKeepAlive()
 	c.logInterim()
 	why := reasonIdle
 	switch {
@@ -91,9 +91,9 @@ func (c *conn) checkTimeouts() {
 	c.close(why, c.undelivered())
 }
 
-// keepAlive has the kernel ask whether the peers are there. Most connections end before it is needed, and are spared
+// setKeepAlive enables keep-alive probes of the peers. Most connections end before they are needed, and are spared
 // these system calls. The kernel counts the time since the last byte, whenever the option is set.
-func (c *conn) keepAlive() {
+func (c *conn) setKeepAlive() {
 	if c.keepAliveOn {
 		return
 	}

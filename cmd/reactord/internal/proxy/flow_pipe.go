@@ -8,21 +8,21 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// pipeState is how far a direction has come:
+// pipeState is the state of a direction, from one side (src) to the other (dst):
 //
-//	open        → eof         SetValue: the source has sent EOF
+//	open        → eof         SetValue: src has sent EOF
 //	eof         → halfClosed  passEOF: everything was sent, and EOF behind it
-//	open or eof → broken      failed: the target takes no more bytes
+//	open or eof → broken      failed: dst takes no more bytes
 type pipeState uint8
 
 const (
 	pipeOpen       pipeState = iota
-	pipeEOF                  // the source has sent EOF; bytes before it may be in flight
+	pipeEOF                  // src has sent EOF; bytes before it may be in flight
 	pipeHalfClosed           // EOF was passed on
-	pipeBroken               // the target takes no more; what the source sends is dropped
+	pipeBroken               // dst takes no more; further bytes of src are dropped
 )
 
-// ended reports whether nothing more is sent to the target.
+// ended reports whether nothing more is sent to dst.
 func (s pipeState) ended() bool { return s == pipeHalfClosed || s == pipeBroken }
 
 // regime is how the bytes of a direction are moved. pipe.regime decides; between small and large items the receive
@@ -80,10 +80,10 @@ func (p *pipe) filled(credits int) {
 	}
 }
 
-// pipe is one direction of a connection. It is the receiver of the bytes of its source, which come as leases of the
-// loop's buffers. It sends them from these buffers. Bytes are copied only if they arrive while a send is in flight and
-// fit into the last lease that waits behind it: see transfer.push. While no bytes are in flight, a pipe consists of the
-// receive operation only.
+// pipe is one direction of a connection. It is the receiver of the bytes of the sending side (src), which come as
+// leases of the loop's buffers, and sends them from these buffers to dst. Bytes are copied only if they arrive while a
+// send is in flight and fit into the last lease that waits behind it: see transfer.push. While no bytes are in flight,
+// a pipe consists of the receive operation only.
 type pipe struct {
 	conn     *conn
 	recv     reactor.RecvManyOp
@@ -108,20 +108,20 @@ func (p *pipe) receive() reactor.RecvManySender {
 	buffer := int(c.config.Buffer)
 	credits := max(buffer/c.loop().Buffers().Size(), 1)
 	if p.throttle != nil {
-		return p.source().RecvMany(p.limitedCredits(credits))
+		return p.src().RecvMany(p.limitedCredits(credits))
 	}
-	many := p.source().RecvMany(credits)
+	many := p.src().RecvMany(credits)
 	if buffer >= minAdaptive {
 		many = many.Adaptive()
 	}
 	return many
 }
 
-func (p *pipe) source() *reactor.Socket { return &p.conn.sockets[p.from] }
+func (p *pipe) src() *reactor.Socket { return &p.conn.sockets[p.from] }
 
-func (p *pipe) target() *reactor.Socket { return &p.conn.sockets[1-p.from] }
+func (p *pipe) dst() *reactor.Socket { return &p.conn.sockets[1-p.from] }
 
-// moved counts bytes taken from the source.
+// moved counts bytes taken from src.
 func (p *pipe) moved(n int) {
 	p.conn.touch()
 	p.conn.count(int(p.from), n)
@@ -170,16 +170,16 @@ func (p *pipe) SetValue(struct{}) {
 	}
 }
 
-// passEOF shuts down the write side of the target.
+// passEOF shuts down the write side of dst.
 func (p *pipe) passEOF() {
 	p.state = pipeHalfClosed
-	if p.target().CloseWrite() != nil {
+	if p.dst().CloseWrite() != nil {
 		p.state = pipeBroken
 	}
 	p.conn.directionEnded()
 }
 
-// SetError ends the direction: the source was reset.
+// SetError ends the direction: src was reset.
 func (p *pipe) SetError(error) {
 	if c := p.conn; c.phase == phaseFlowing {
 		c.sideReset(int(p.from))
@@ -211,9 +211,8 @@ func (p *pipe) drained() {
 	}
 }
 
-// failed ends the direction, because the target takes no more bytes. The source is left alone: bytes to it still flow,
-// and its own receive tells how the connection ends. (EPIPE: the target was reset after it had sent EOF. That EOF
-// counts.)
+// failed ends the direction, because dst takes no more bytes. It leaves src alone: bytes to it still flow, and its own
+// receive reports how the connection ends. (EPIPE: dst was reset after it had sent EOF. That EOF counts.)
 func (p *pipe) failed(err error) {
 	p.releaseTransfer()
 	p.broke(err)

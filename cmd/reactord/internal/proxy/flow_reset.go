@@ -26,24 +26,24 @@ const (
 	sideGone                // nothing can be received from it, nor sent to it
 )
 
-// sawReset notes that a send to a side was told of its reset.
+// sawReset records that a send to a side has reported its reset.
 func (c *conn) sawReset(side int) { c.sides[side] = sideResetSeen }
 
-// eofIsReset tells a reset from EOF, after the receive of a source has reported EOF.
+// eofIsReset distinguishes a reset from EOF, after the receive of src has reported EOF.
 func (p *pipe) eofIsReset() bool {
 	if p.conn.sides[p.from] == sideResetSeen {
 		return true
 	}
 	back := &p.conn.pipes[1-p.from]
 	if !back.inFlight() && back.state != pipeBroken {
-		return false // no send can have been told
+		return false // no send can have reported it
 	}
 	// The kernel counts EOF (FIN) as a byte received, and a reset not. See tcp(7), TCP_INFO.
-	info, err := p.source().TCPInfo()
+	info, err := p.src().TCPInfo()
 	return err == nil && info.State == tcpClose && info.Bytes_received <= p.received()
 }
 
-// received returns how many bytes were received from the socket of the source.
+// received returns the number of bytes that were received from the socket of src.
 func (p *pipe) received() uint64 {
 	if s := p.conn.tls; s != nil {
 		return s.sides[p.from].received + uint64(p.skipped)

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// polled is what a splice has polled for since bytes were last taken from the source:
+// polled is what a splice has polled for since bytes were last taken from the sending side (src):
 //
-//	nothing            → readable  wait(source): the kernel pipe is empty, and the source had no bytes
-//	nothing            → writable  wait(target): the target had no room
+//	nothing            → readable  wait(readable): the kernel pipe is empty, and src had no bytes
+//	nothing            → writable  wait(writable): dst had no room
 //	readable, writable → either    wait, again
 //	readable, writable → nothing   fill: bytes were taken
 type polled uint8
@@ -26,7 +26,7 @@ const (
 
 // splice moves the bulk of a pipe by splice(2), through a kernel pipe instead of through buffers. Meanwhile the receive
 // of the pipe waits for the credits of its last item. It is granted them when there is no more bulk. The receive
-// reports how the source ends. But the kernel reports an error once, so the splice handles the errors that it gets.
+// reports how src ends. But the kernel reports an error once, so the splice handles the errors that it gets.
 type splice struct {
 	pipe    *pipe
 	tube    reactor.SplicePipe
@@ -90,10 +90,10 @@ func (s *splice) run() {
 	}
 }
 
-// fill takes bytes from the source. 0: there is nothing to do now.
+// fill takes bytes from src, and returns their number. 0 means that there is nothing to do now.
 func (s *splice) fill() int {
 	p := s.pipe
-	n, err := s.tube.Fill(p.source())
+	n, err := s.tube.Fill(p.src())
 	switch {
 	case err == nil && n != 0:
 		s.polled = polledNothing
@@ -113,7 +113,7 @@ func (s *splice) fill() int {
 }
 
 // cannotSplice reports whether err means that there are bytes which cannot be spliced, such as urgent data (EAGAIN
-// although the source is readable), or that the process may not splice.
+// although src is readable), or that the process may not splice.
 func cannotSplice(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.EAGAIN, syscall.EINVAL, syscall.ENOMEM, syscall.EPERM, syscall.ENOSYS,
@@ -128,7 +128,7 @@ func cannotSplice(err error) bool {
 // drain passes on what the kernel pipe holds, and reports whether it could.
 func (s *splice) drain() bool {
 	p := s.pipe
-	_, err := s.tube.Drain(p.target())
+	_, err := s.tube.Drain(p.dst())
 	switch {
 	case err == nil:
 		p.conn.touch()
@@ -148,9 +148,9 @@ func (s *splice) drain() bool {
 func (s *splice) wait(on polled) {
 	s.polled = on
 	if on == polledReadable {
-		s.pipe.source().Poll(unix.POLLIN).Connect(&s.poll, s)
+		s.pipe.src().Poll(unix.POLLIN).Connect(&s.poll, s)
 	} else {
-		s.pipe.target().Poll(unix.POLLOUT).Connect(&s.poll, s)
+		s.pipe.dst().Poll(unix.POLLOUT).Connect(&s.poll, s)
 	}
 	s.poll.Start()
 }

@@ -18,7 +18,7 @@ type transfer struct {
 
 func (t *transfer) begin(p *pipe) {
 	t.pipe = p
-	p.target().Sendv(nil).Connect(&t.send, t)
+	p.dst().Sendv(nil).Connect(&t.send, t)
 }
 
 // end clears the references to the pipe, and keeps the memory of the lists.

@@ -11,13 +11,13 @@ import (
 
 // openLog opens the access log of the next plan, unless it is the one in force.
 func (c *change) openLog(before *table) (err error) {
-	p, settings := c.proxy, c.next.plan.AccessLog
-	if c.log = p.accessLog.Load(); reflect.DeepEqual(settings, before.plan.AccessLog) {
+	p, accessLog := c.proxy, c.next.plan.AccessLog
+	if c.log = p.accessLog.Load(); reflect.DeepEqual(accessLog, before.plan.AccessLog) {
 		return nil
 	}
 	c.log = nil
-	if settings.Path != "" {
-		c.log, err = accesslog.Open(settings, &p.logStats, p.log)
+	if accessLog.Path != "" {
+		c.log, err = accesslog.Open(accessLog, &p.logStats, p.log)
 	}
 	return err
 }

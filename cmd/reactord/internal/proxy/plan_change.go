@@ -183,7 +183,7 @@ func (p *Proxy) pairsFor(next *plan.Plan) (pairs, pipes int) {
 	return pairs, 0
 }
 
-// post has a loop put the plan in force.
+// post makes a loop put the plan in force.
 func (c *change) post(w *worker) {
 	s := &changeStep{change: c, worker: w}
 	s.Runner = s

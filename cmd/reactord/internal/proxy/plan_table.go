@@ -86,11 +86,11 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		trusted:      networks(l.ProxyProtocol.Trusted),
 	}
 	s.prefixRates[0] = next.prefixRates
-	var sources *limit.Prefixes
+	var prefixes *limit.Prefixes
 	if before != nil {
-		sources = before.prefixRates[1]
+		prefixes = before.prefixRates[1]
 	}
-	s.prefixRates[1] = sources.Renew(l.SourceRate)
+	s.prefixRates[1] = prefixes.Renew(l.SourceRate)
 	s.needsOpening = s.expectsHeader() || s.hasPreamble() || s.termination != nil || len(l.Routes) != 0 ||
 		r.fallback == nil
 	return s, nil

@@ -117,7 +117,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	if p.ports = cfg.ports; p.ports == 0 {
 		p.ports = sessionPorts()
 	}
-	p.memory.source = cfg.memory
+	p.memory.meter = cfg.memory
 	p.memory.patience.Store(patienceFull)
 	if p.log == nil {
 		p.log = zap.NewNop()
@@ -295,7 +295,7 @@ type Config struct {
 	pairs  int    // pairs of descriptors for connections; 0: as many as the process has
 	seed   uint64 // of the choice of servers, and of the times of checks; 0: random
 	ports  int64  // for sessions of UDP; 0: three quarters of the kernel's
-	memory memorySource
+	memory memoryMeter
 }
 
 // Ops are the opcodes that the loops of a proxy submit, and the only ones that their rings take: see

@@ -25,7 +25,7 @@ const (
 type memory struct {
 	patience  atomic.Uint32 // patienceFull: timeouts are as configured
 	pressured atomic.Int64  // ns for which they were shorter
-	source    memorySource
+	meter     memoryMeter
 }
 
 const patienceFull = 1 << 16
@@ -64,7 +64,7 @@ func (p *Proxy) watchMemory() {
 // are checked whenever there is notably less patience than their timers were set with. It returns that patience.
 func (p *Proxy) checkMemory(walked float64) float64 {
 	m := &p.memory
-	used := m.source.used(int64(p.Plan().Limits.Memory))
+	used := m.meter.used(int64(p.Plan().Limits.Memory))
 	patience := patienceAt(used)
 	before := m.patience.Swap(uint32(patience * patienceFull))
 	switch {
@@ -90,14 +90,14 @@ func (p *Proxy) checkMemory(walked float64) float64 {
 	return patience
 }
 
-// memorySource is where memory is read. The zero value is the system.
-type memorySource struct {
+// memoryMeter is where memory is read. The zero value is the system.
+type memoryMeter struct {
 	proc, cgroup string // directories; "": /proc/self and /sys/fs/cgroup
 }
 
 // used returns the part of the memory that is used: of limit, or of what the process's cgroup may have if limit is 0;
 // or 0 without a limit.
-func (s memorySource) used(limit int64) float64 {
+func (s memoryMeter) used(limit int64) float64 {
 	if limit > 0 {
 		return float64(s.resident()) / float64(limit)
 	}
@@ -105,7 +105,7 @@ func (s memorySource) used(limit int64) float64 {
 }
 
 // resident returns the resident memory of the process.
-func (s memorySource) resident() int64 {
+func (s memoryMeter) resident() int64 {
 	fields := bytes.Fields(s.read(orDefault(s.proc, "/proc/self"), "statm"))
 	if len(fields) < 2 {
 		return 0
@@ -115,7 +115,7 @@ func (s memorySource) resident() int64 {
 
 // ofCgroup returns the largest used part of the cgroups that the process is in. What files keep cached is not used: the
 // kernel frees it first. Sockets count here, unlike in the resident memory.
-func (s memorySource) ofCgroup() (used float64) {
+func (s memoryMeter) ofCgroup() (used float64) {
 	of := ""
 	for line := range bytes.Lines(s.read(orDefault(s.proc, "/proc/self"), "cgroup")) {
 		if name, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("0::")); ok {
@@ -138,7 +138,7 @@ func (s memorySource) ofCgroup() (used float64) {
 }
 
 // cached returns the memory of a cgroup that keeps files which were not used for a time.
-func (s memorySource) cached(dir string) int64 {
+func (s memoryMeter) cached(dir string) int64 {
 	for line := range bytes.Lines(s.read(dir, "memory.stat")) {
 		if n, ok := bytes.CutPrefix(line, []byte("inactive_file ")); ok {
 			return number(bytes.TrimSpace(n))
@@ -147,7 +147,7 @@ func (s memorySource) cached(dir string) int64 {
 	return 0
 }
 
-func (memorySource) read(dir, name string) []byte {
+func (memoryMeter) read(dir, name string) []byte {
 	b, _ := os.ReadFile(path.Join(dir, name)) // what cannot be read is no limit
 	return b
 }

@@ -58,7 +58,7 @@ func TestMemoryOfCgroups(t *testing.T) {
 		}, 0.9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := memorySource{proc: files(t, test.proc), cgroup: files(t, test.cgroup)}
+			s := memoryMeter{proc: files(t, test.proc), cgroup: files(t, test.cgroup)}
 			if got := s.used(0); got != test.want {
 				t.Errorf("%v is used, want %v", got, test.want)
 			}
@@ -67,7 +67,7 @@ func TestMemoryOfCgroups(t *testing.T) {
 }
 
 func TestMemoryOfProcess(t *testing.T) {
-	if got := (memorySource{}).used(1 << 20); got < 1 || got > 1<<20 {
+	if got := (memoryMeter{}).used(1 << 20); got < 1 || got > 1<<20 {
 		t.Errorf("%v MiB are resident", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestIdleConnectionsEndUnderPressure(t *testing.T) {
 		ln := listen(t)
 		f := setupOf(Backend{IdleTimeout: 10 * time.Second}, ln)
 		f.Ring, f.Loops = ring, 2
-		f.memory = memorySource{
+		f.memory = memoryMeter{
 			proc:   files(t, map[string]string{"cgroup": "0::/\n"}),
 			cgroup: files(t, map[string]string{"memory.max": "100\n", "memory.current": "100\n"}),
 		}

@@ -37,7 +37,7 @@ type backend struct {
 	routeConfigs map[routeLimits]*config.Backend // the same with the limits of routes
 	tls          *originator                     // if the backend speaks TLS with its servers
 	picker       balance.Picker
-	needSource   bool // the choice of a server depends on the client's address
+	hashesClient bool // the choice of a server depends on the client's address
 	localAddrs   [2]localAddrs
 	queue        waitQueue     // connections that wait for room
 	waiter       *limit.Waiter // among those of the sharedBackend
@@ -122,7 +122,7 @@ func (w *worker) backend(of *upstream.Backend) *backend {
 
 func (b *backend) configure(s *config.Backend, keys *certs.Client) {
 	b.config, b.tls, b.routeConfigs = s, newOriginator(s, keys), nil
-	b.needSource = s.Balance.Policy.Hashes()
+	b.hashesClient = s.Balance.Policy.Hashes()
 	b.localAddrs = newLocalAddrs(s.SourceAddresses)
 }
 

@@ -57,8 +57,8 @@ func (d *dial) begin() {
 	if total := c.config.TotalConnectTimeout; total > 0 {
 		d.deadline = now + int64(total)
 	}
-	if c.backend.needSource {
-		d.request.Source = c.clientAddr().Addr()
+	if c.backend.hashesClient {
+		d.request.ClientAddr = c.clientAddr().Addr()
 	}
 	if c.backend.queue.length != 0 || c.worker().forFD.length != 0 {
 		d.proceed()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// localAddrs are local addresses of one family, from which a loop connects to the servers of a backend.
+// localAddrs has the local addresses of one family from which a loop connects to the servers of a backend.
 type localAddrs struct {
 	list []localAddr
 	turn int
@@ -22,7 +22,7 @@ type localAddr struct {
 	exhaustedUntil int64 // until when it is not used, because it had no port left
 }
 
-// The families of sources.
+// The families of local addresses.
 const (
 	ipv4 = 0
 	ipv6 = 1

@@ -206,7 +206,7 @@ func (o *opening) parseHeader() error {
 	}
 	if h.Source.IsValid() || len(h.TLVs) != 0 {
 		id := c.ensureIdentity()
-		id.Source, id.Destination = h.Source, h.Destination
+		id.clientAddr, id.destination = h.Source, h.Destination
 		id.TLVs = append([]byte(nil), h.TLVs...)
 	}
 	o.early = o.early[n:]
@@ -220,7 +220,7 @@ func (o *opening) checkClient() error {
 	switch {
 	case !a.IsValid() || o.settings.allowed(a): // without an address it came by a unix socket
 		return nil
-	case c.identity != nil && c.identity.Source.IsValid():
+	case c.identity != nil && c.identity.clientAddr.IsValid():
 		return &refusal{reasonDenied, errDenied}
 	}
 	return &refusal{reasonDenied, errPeerDenied}

@@ -33,7 +33,7 @@ type route struct {
 	name                  string
 	targets               targets
 	alpn                  []string
-	sources, destinations *netset.Set // nil means all
+	clients, destinations *netset.Set // nil means all
 	ports                 []int       // of destinations; empty: all
 	transports            transports
 	allow, deny           *netset.Set     // nil if not written
@@ -94,7 +94,7 @@ func routeKeys(l *plan.Listener, index int) *certs.Server {
 
 func newRoute(c *config.Route, to targets) route {
 	made := route{
-		name: c.Name, targets: to, alpn: c.ALPN, sources: networks(c.Sources), destinations: networks(c.Destinations),
+		name: c.Name, targets: to, alpn: c.ALPN, clients: networks(c.Sources), destinations: networks(c.Destinations),
 		ports: c.DestinationPorts, transports: speaksTLS, allow: networks(c.Allow), deny: networks(c.Deny),
 		limits: routeLimits{c.IdleTimeout, c.Lifetime},
 	}
@@ -195,23 +195,23 @@ func (r *route) matches(a *routeRequest) bool {
 	if len(r.alpn) != 0 && !slices.ContainsFunc(a.identity().Offered, r.offers) {
 		return false
 	}
-	return (r.sources == nil || r.sources.Contains(a.sourceAddr().Addr())) &&
+	return (r.clients == nil || r.clients.Contains(a.clientAddr().Addr())) &&
 		(r.destinations == nil || r.destinations.Contains(a.destinationAddr().Addr())) &&
 		(len(r.ports) == 0 || slices.Contains(r.ports, int(a.destinationAddr().Port())))
 }
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
 
-// routeRequest is a connection or session whose route is to be found. The kernel is asked for an address once, and only
-// if a route needs it.
+// routeRequest is a connection or session that needs a route. It asks the kernel for an address once, and only if a
+// route needs it.
 type routeRequest struct {
 	conn                *conn      // nil for a UDP session, whose addresses are known
-	speaks              transports // 0: it is not known
-	source, destination netip.AddrPort
+	speaks              transports // 0 if unknown
+	client, destination netip.AddrPort
 	route               *route // of a UDP session
 }
 
-// identity returns what is known of the client, which may be nothing.
+// identity returns the identity of the client, which may be empty.
 func (q *routeRequest) identity() *identity {
 	if q.conn == nil || q.conn.identity == nil {
 		return &noIdentity
@@ -219,11 +219,11 @@ func (q *routeRequest) identity() *identity {
 	return q.conn.identity
 }
 
-func (q *routeRequest) sourceAddr() netip.AddrPort {
-	if !q.source.IsValid() {
-		q.source = q.conn.clientAddr()
+func (q *routeRequest) clientAddr() netip.AddrPort {
+	if !q.client.IsValid() {
+		q.client = q.conn.clientAddr()
 	}
-	return q.source
+	return q.client
 }
 
 func (q *routeRequest) destinationAddr() netip.AddrPort {

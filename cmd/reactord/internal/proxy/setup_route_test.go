@@ -46,13 +46,13 @@ func TestFirstRouteThatMatches(t *testing.T) {
 		{},
 	} {
 		c := &conn{identity: &identity{
-			Source: netip.MustParseAddrPort("10.0.0.1:1"), Destination: netip.MustParseAddrPort("10.0.0.2:1"), SNI: test.sni,
+			clientAddr: netip.MustParseAddrPort("10.0.0.1:1"), destination: netip.MustParseAddrPort("10.0.0.2:1"), SNI: test.sni,
 		}}
 		if test.source != "" {
-			c.identity.Source = netip.AddrPortFrom(netip.MustParseAddr(test.source), 1)
+			c.identity.clientAddr = netip.AddrPortFrom(netip.MustParseAddr(test.source), 1)
 		}
 		if test.destination != "" {
-			c.identity.Destination = netip.AddrPortFrom(netip.MustParseAddr(test.destination), 1)
+			c.identity.destination = netip.AddrPortFrom(netip.MustParseAddr(test.destination), 1)
 		}
 		if test.alpn != "" {
 			c.identity.Offered = []string{"z", test.alpn}

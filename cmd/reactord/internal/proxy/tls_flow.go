@@ -42,14 +42,14 @@ func (c *conn) flowSecure() {
 	}
 }
 
-// startSecure is start for a connection with TLS on a side.
+// startSecure starts to receive like start, for a connection with TLS on a side.
 func (p *pipe) startSecure(c *conn, from int) {
 	p.conn, p.from = c, uint8(from)
 	p.receive().Connect(&p.recv, (*securePipe)(p))
 	p.recv.Start()
 }
 
-// securePipe is a pipe as the receiver of the bytes of its source.
+// securePipe is a pipe as the receiver of the bytes of its sending side.
 type securePipe pipe
 
 // SetNext takes what was received.
@@ -90,7 +90,7 @@ func (p *securePipe) SetValue(struct{}) {
 	}
 }
 
-// SetError ends the direction: the source was reset.
+// SetError ends the direction: the sending side was reset.
 func (p *securePipe) SetError(err error) { (*pipe)(p).SetError(err) }
 
 // SetStopped ends the connection: the loop is stopping.
@@ -126,16 +126,16 @@ func (s *tlsLayer) relay(from int) *relay {
 		r.layer, r.from = s, uint8(from)
 		r.limit = min(int(s.conn.config.Buffer), maxRelay)
 		s.relays[from] = r
-		r.pipe().target().Sendv(nil).Connect(&r.send, r)
+		r.pipe().dst().Sendv(nil).Connect(&r.send, r)
 	}
 	return r
 }
 
 func (r *relay) pipe() *pipe { return &r.layer.conn.pipes[r.from] }
 
-// source and target are the sides of the direction.
-func (r *relay) source() *tlsSide { return &r.layer.sides[r.from] }
-func (r *relay) target() *tlsSide { return &r.layer.sides[1-r.from] }
+// src and dst return the sides of the direction.
+func (r *relay) src() *tlsSide { return &r.layer.sides[r.from] }
+func (r *relay) dst() *tlsSide { return &r.layer.sides[1-r.from] }
 
 // pull takes bytes of the first lease.
 func (r *relay) pull(p []byte) int {
@@ -186,7 +186,7 @@ func (s *tlsLayer) advance(from int) {
 	s.relays[from].take()
 	for i := range s.relays { // a reset may have ended them meanwhile
 		if d := (from + i) & 1; s.relays[d] != nil {
-			s.relays[d].settle()
+			s.relays[d].sendOrEnd()
 		}
 	}
 }
@@ -200,7 +200,7 @@ func (r *relay) take() {
 
 // step moves some bytes, and reports whether there may be more.
 func (r *relay) step() bool {
-	src, dst := r.source(), r.target()
+	src, dst := r.src(), r.dst()
 	switch {
 	case src.tls != nil:
 		return src.more && r.decrypt()
@@ -216,9 +216,9 @@ func (r *relay) step() bool {
 	return false
 }
 
-// decrypt takes bytes of the source: into a buffer to be sent, or to be encrypted for the target.
+// decrypt takes bytes of the sending side: into a buffer to be sent, or to be encrypted for the receiving side.
 func (r *relay) decrypt() bool {
-	src, dst := r.source(), r.target()
+	src, dst := r.src(), r.dst()
 	var b []byte
 	var n int
 	var err error
@@ -297,8 +297,8 @@ func (c *conn) failTLS(why closeReason, err error) {
 	c.restartIdleTimer()
 }
 
-// settle has what is queued sent, or ends the relay if there is nothing.
-func (r *relay) settle() {
+// sendOrEnd sends the queued bytes, or ends the relay if there are none.
+func (r *relay) sendOrEnd() {
 	c, p := r.layer.conn, r.pipe()
 	switch {
 	case r.sending != 0:
@@ -306,10 +306,10 @@ func (r *relay) settle() {
 		r.end()
 	case len(r.out) != 0:
 		r.flush()
-	case p.state == pipeEOF && c.phase == phaseFlowing && r.target().state == tlsOpen:
-		r.target().closeNotify()
+	case p.state == pipeEOF && c.phase == phaseFlowing && r.dst().state == tlsOpen:
+		r.dst().closeNotify()
 		r.onlyNotify = true
-		r.settle()
+		r.sendOrEnd()
 	default:
 		credits := r.credits
 		r.end()

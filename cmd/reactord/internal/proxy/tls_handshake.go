@@ -174,9 +174,9 @@ func (h *handshake) flush() error {
 	return err
 }
 
-// verifier has the certificates of the peer verified on a worker thread if that is dear. The handshake waits meanwhile,
-// as it does for bytes, and the loop does not.
-func (s *tlsSide) verifier(verify func(tls.ConnectionState) error) func(tls.ConnectionState) error {
+// offloadVerification returns a function that verifies the certificates of the peer, on a worker thread if that is
+// expensive. The handshake waits meanwhile, as it does for bytes, and the loop does not.
+func (s *tlsSide) offloadVerification(verify func(tls.ConnectionState) error) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if !certs.Dear(state.PeerCertificates) {
 			return verify(state)

@@ -70,7 +70,7 @@ func (t *tlsTermination) configForClient(hello *tls.ClientHelloInfo) (*tls.Confi
 		return nil, nil //nolint:nilnil // the configuration stays
 	}
 	own := t.Clone()
-	own.VerifyConnection = s.verifier(t.VerifyConnection)
+	own.VerifyConnection = s.offloadVerification(t.VerifyConnection)
 	return own, nil
 }
 
@@ -110,7 +110,7 @@ func (o *originator) config(c *conn) *tls.Config {
 		out.NextProtos = []string{c.identity.Negotiated}
 	}
 	if verify := o.client.Verification(out.ServerName); verify != nil {
-		out.VerifyConnection = c.tlsSide(server).verifier(verify)
+		out.VerifyConnection = c.tlsSide(server).offloadVerification(verify)
 	}
 	out.ClientSessionCache = sessionCache{o.base.ClientSessionCache, c.server.Address.String() + " "}
 	return out
@@ -160,7 +160,7 @@ func (w *worker) plainBuffer() []byte {
 	return w.tlsRecords.plain
 }
 
-// rotateTickets has all listeners use a new key for session tickets each day, until the proxy ends.
+// rotateTickets gives all listeners a new key for session tickets each day, until the proxy ends.
 func (p *Proxy) rotateTickets() {
 	for {
 		next := p.tickets.Rotate(time.Now())
@@ -175,7 +175,7 @@ func (p *Proxy) rotateTickets() {
 	}
 }
 
-// serveTickets has the listeners use the keys that there are now.
+// serveTickets gives the current keys to the listeners.
 func (p *Proxy) serveTickets() {
 	p.planning.Lock()
 	defer p.planning.Unlock()

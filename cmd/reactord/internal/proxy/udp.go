@@ -104,7 +104,7 @@ func (l *listener) admitUDP(s *settings, from netip.AddrPort) verdict {
 		return rejectLimit
 	case l.takePrefix(s, from.Addr()) != nil:
 		l.giveBack(s)
-		return rejectSource
+		return rejectPrefix
 	}
 	return verdictAccept
 }

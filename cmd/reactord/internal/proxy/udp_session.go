@@ -37,20 +37,20 @@ func sessionOf(l *intrusive.Links) *session {
 func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Session {
 	w, a := l.worker, l.associate()
 	l.stats.accepted.Add(1)
-	q := routeRequest{source: unmapped(from), destination: unmapped(local)}
+	q := routeRequest{client: unmapped(from), destination: unmapped(local)}
 	to := s.router.fallback
 	if q.route = s.router.route(&q); q.route != nil {
 		to = q.route.targets.draw(&w.random)
 	}
 	switch {
-	case q.route != nil && !q.route.allowed(q.source.Addr()):
+	case q.route != nil && !q.route.allowed(q.client.Addr()):
 		return a.refuseSession(s, &q, reasonDenied, errRouteDenied)
 	case to == nil:
 		return a.refuseSession(s, &q, reasonNoRoute, errNoRoute)
 	}
 	a.assign(to, q.route)
 	a.backend.upstream.Began(a.began)
-	if err := a.take(&balance.Request{Source: q.source.Addr()}); err != nil {
+	if err := a.take(&balance.Request{ClientAddr: q.client.Addr()}); err != nil {
 		why := reasonNoneAvailable
 		if errors.Is(err, balance.ErrFull) {
 			why = reasonQueueFull
@@ -59,7 +59,7 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 		return a.refuseSession(s, &q, why, nil)
 	}
 	x := &session{
-		association: a, client: q.source, local: q.destination, route: q.route.nameOrEmpty(), logged: s.AccessLog,
+		association: a, client: q.client, local: q.destination, route: q.route.nameOrEmpty(), logged: s.AccessLog,
 	}
 	var ends int64
 	if x.config.Lifetime > 0 {
@@ -77,13 +77,13 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 func (a *association) refuseSession(s *settings, q *routeRequest, why closeReason, err error) *udp.Session {
 	l := a.listener
 	if err != nil {
-		l.warnRefused(q.sourceAddr, why, err)
+		l.warnRefused(q.clientAddr, why, err)
 	}
 	a.give()
 	l.stats.closed[why].Add(1)
 	if log := l.worker.accessLog; log != nil && s.AccessLog {
 		r := a.line()
-		r.Client, r.Peer, r.Local, r.Route = q.source, q.source, q.destination, q.route.nameOrEmpty()
+		r.Client, r.Peer, r.Local, r.Route = q.client, q.client, q.destination, q.route.nameOrEmpty()
 		r.End, r.Err = closeReasons[why], err
 		log.Log(r)
 	}

@@ -80,8 +80,8 @@ func (b *Backend) Retry(now int64) bool {
 	return b.retries.take(now, &b.Settings().RetryBudget, 1)
 }
 
-// SecondOpinion is Retry for a connection whose failure may be its client's fault. It leaves half of the budget to
-// others.
+// SecondOpinion takes a retry like [Backend.Retry], for a connection whose failure may be its client's fault. It leaves
+// half of the budget to others.
 func (b *Backend) SecondOpinion(now int64) bool {
 	return b.retries.take(now, &b.Settings().RetryBudget, 2)
 }
@@ -175,7 +175,7 @@ func (b *Backend) install(g *Group) {
 		}
 	}
 	b.directory.Log.Warn("panic mode: too few healthy servers, using all of them", name, zap.Int("healthy", healthy),
-		zap.Int("servers", len(g.Servers)), zap.Int("panic_threshold", g.made.settings.PanicThreshold))
+		zap.Int("servers", len(g.Servers)), zap.Int("panic_threshold", g.made.policy.PanicThreshold))
 }
 
 // changed reports that the backend has a new group or new limits.

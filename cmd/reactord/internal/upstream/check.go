@@ -68,7 +68,7 @@ func (s *Server) check(due bool) {
 	if s.Plain() {
 		want = s.Backend.plainChecks
 	}
-	maintained := s.settings.Load().State == plan.Maintenance
+	maintained := s.plan.Load().State == plan.Maintenance
 	switch wanted := due && want.any() && !maintained; {
 	case !wanted && c.monitor != nil:
 		s.stopChecks()

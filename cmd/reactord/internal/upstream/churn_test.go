@@ -134,7 +134,7 @@ func (u *user) Run() {
 	u.n++
 	u.backend.Began(now)
 	g := u.backend.Group()
-	r := balance.Request{Source: netip.AddrFrom4([4]byte{1, 2, 3, byte(u.n)})}
+	r := balance.Request{ClientAddr: netip.AddrFrom4([4]byte{1, 2, 3, byte(u.n)})}
 	if i, err := u.picker.Pick(g.Group, &r); err == nil {
 		s := g.Servers[i]
 		if u.rng.IntN(2) == 0 {

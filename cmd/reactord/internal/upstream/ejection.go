@@ -159,7 +159,7 @@ func (b *Backend) candidates() candidates {
 // substitutes returns how many others can serve instead of a server. For a server with checks, only those of its
 // priority count: its check decides whether to leave the priority.
 func (c *candidates) substitutes(s *Server) (n int) {
-	p, st := s.settings.Load(), s.status.Load()
+	p, st := s.plan.Load(), s.status.Load()
 	if n = c.serving; s.isChecked() {
 		n = c.byPriority[priority(p)]
 	}

@@ -18,12 +18,12 @@ type Group struct {
 
 // inputs determine a group.
 type inputs struct {
-	settings config.Balance
-	servers  []balance.Server
+	policy  config.Balance
+	servers []balance.Server
 }
 
 func (i *inputs) equal(o *inputs) bool {
-	return i.settings == o.settings && slices.Equal(i.servers, o.servers)
+	return i.policy == o.policy && slices.Equal(i.servers, o.servers)
 }
 
 // newGroup returns a group of the eligible servers, or old if it has the same inputs. It may be called from any
@@ -46,16 +46,16 @@ func newGroup(m *membership, old *Group) *Group {
 			Healthy: state == Up, Ejected: state == Ejected, Waiting: state == Waiting, Load: &s.Load,
 		})
 	}
-	g.made.settings.SubsetKey = subsetKey(&g.made.settings)
+	g.made.policy.SubsetKey = subsetKey(&g.made.policy)
 	reduce(g.made.servers)
 	if old == nil {
-		g.Group = balance.NewGroup(&g.made.settings, g.made.servers)
+		g.Group = balance.NewGroup(&g.made.policy, g.made.servers)
 		return g
 	}
 	if old.made.equal(&g.made) {
 		return old
 	}
-	g.Group = old.Renew(&g.made.settings, g.made.servers)
+	g.Group = old.Renew(&g.made.policy, g.made.servers)
 	return g
 }
 

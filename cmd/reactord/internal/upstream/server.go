@@ -20,7 +20,7 @@ type Server struct {
 	// Load counts the connections to the server over all loops, with its limit. A Picker takes it.
 	Load balance.Load
 
-	settings atomic.Pointer[plan.Server]
+	plan     atomic.Pointer[plan.Server]
 	status   atomic.Pointer[status]
 	counters counters
 
@@ -58,7 +58,7 @@ func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool
 	if r := b.directory.inheritedHealth(serverKey{b.Name, p.Address}); r != nil {
 		s.inherit(r, settings, &st)
 	}
-	s.settings.Store(p)
+	s.plan.Store(p)
 	s.status.Store(&st)
 	s.Load.SetLimit(p.MaxConnections)
 	s.ejection.init(s)
@@ -66,12 +66,12 @@ func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool
 }
 
 // Name returns the server's name for logs and metrics. It may be called from any thread.
-func (s *Server) Name() string { return s.settings.Load().Name }
+func (s *Server) Name() string { return s.plan.Load().Name }
 
 // Host returns the host name of the server's address, or else its IP address; empty for a unix socket. It may be called
 // from any thread.
 func (s *Server) Host() string {
-	if host := s.settings.Load().Host; host != "" {
+	if host := s.plan.Load().Host; host != "" {
 		return host
 	}
 	if s.Address.IsUnix() {
@@ -81,7 +81,7 @@ func (s *Server) Host() string {
 }
 
 // Plain reports whether the server has no TLS although its backend does. It may be called from any thread.
-func (s *Server) Plain() bool { return s.settings.Load().Plain }
+func (s *Server) Plain() bool { return s.plan.Load().Plain }
 
 // State returns the server's state. It may be called from any thread.
 func (s *Server) State() State { return s.status.Load().state() }
@@ -122,7 +122,7 @@ func (s *Server) Retried() { s.counters.Retries.Add(1) }
 
 // join puts the server's settings of a plan in force.
 func (s *Server) join(p *plan.Server) {
-	s.settings.Store(p)
+	s.plan.Store(p)
 	s.Load.SetLimit(p.MaxConnections)
 	if s.life == lifeNew {
 		s.life = lifeMember

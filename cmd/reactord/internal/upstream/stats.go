@@ -53,7 +53,7 @@ func (b *Backend) Stats(servers []*Server) stats.Backend {
 
 // Stats reads the counters of the server. It may be called from any goroutine.
 func (s *Server) Stats() stats.Server {
-	p, st := s.settings.Load(), s.status.Load()
+	p, st := s.plan.Load(), s.status.Load()
 	out := stats.Server{
 		Backend:          s.Backend.Name,
 		Name:             p.Name,

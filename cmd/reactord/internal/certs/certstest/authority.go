@@ -109,7 +109,7 @@ func (a *Authority) Issue(name string, key crypto.Signer, expires time.Duration,
 	return a.Write(name+".pem", append(text, Block("PRIVATE KEY", secret)...))
 }
 
-// Pair is a certificate that Issue has written.
+// Pair returns a certificate that Issue has written.
 func (a *Authority) Pair(path string) tls.Certificate {
 	pair, err := tls.LoadX509KeyPair(path, path)
 	a.must(err)

@@ -67,10 +67,11 @@ func parseDocument(text []byte) (document, error) {
 	return plainNames(doc), nil
 }
 
-// camel is the name of a field in the style of JSON.
+// camel matches the name of a field in the style of JSON.
 var camel = regexp.MustCompile(`^[a-z][a-z0-9]*([A-Z][A-Za-z0-9]*)+$`)
 
-// plainNames has the names of fields in the style of .proto files. Keys of the node's metadata are no names of fields.
+// plainNames converts the names of fields to the style of .proto files, except in the metadata of the node, whose keys
+// are not names of fields.
 func plainNames(doc document) document {
 	out := make(document, len(doc))
 	for key, value := range doc {

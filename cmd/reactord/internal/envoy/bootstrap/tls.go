@@ -33,16 +33,16 @@ func (b *Bootstrap) tls(socket *socketConfig, secrets []secretFields) (func() (*
 		b.warn("the control plane's certificate is not verified: its cluster has no validation_context")
 	}
 	if t.validation != nil && t.load == nil { // what can be checked now
-		if _, err := t.settings(); err != nil {
+		if _, err := t.build(); err != nil {
 			return nil, err
 		}
 	}
 	return func() (*tls.Config, error) {
-		settings, err := t.settings()
+		made, err := t.build()
 		if err != nil {
 			return nil, err
 		}
-		return settings.Config()
+		return made.Config()
 	}, nil
 }
 
@@ -120,8 +120,8 @@ var versions = map[string]uint16{
 	"TLSv1_3": tls.VersionTLS13,
 }
 
-// settings reads the secrets.
-func (t *trust) settings() (*stream.TLS, error) {
+// build reads the secrets.
+func (t *trust) build() (*stream.TLS, error) {
 	out := &stream.TLS{ServerName: t.sni}
 	var known, known2 bool
 	out.MinVersion, known = versions[t.common.Params.Min]

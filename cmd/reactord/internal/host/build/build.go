@@ -1,4 +1,4 @@
-// Package build tells which version of the source this program was built from.
+// Package build reports the version that this program was built from.
 package build
 
 import (
@@ -6,22 +6,22 @@ import (
 	"runtime/debug"
 )
 
-// A build outside a git directory, as of a container's image, is told what it builds:
+// A build outside a git directory, such as that of a container's image, sets these:
 //
 //	go build -ldflags '-X github.com/reactord/reactord/cmd/reactord/internal/host/build.version=v1.0.0'
 var version, revision string
 
-// unknown is what a build does not tell.
+// unknown is the value of a field without information.
 const unknown = "unknown"
 
-// Info is the version of this program. What the program does not know about itself is "unknown".
+// Info is the version of this program. A field without information is "unknown".
 type Info struct {
-	Version  string // of the module; "(devel)" if it has none
-	Revision string // of the source, followed by "-dirty" if there were changes
+	Version  string // of the module; "(devel)" without one
+	Revision string // of git, followed by "-dirty" if there were changes
 }
 
-// Read returns what the toolchain wrote into the program. The revision is known only of a program that was built
-// inside the repository, or that was told; of others the version tells as much.
+// Read returns the version that the toolchain recorded in the program. The revision is known only if the program was
+// built inside the repository, or with the flags above; otherwise the version identifies it.
 func Read() Info {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return infoOf(info)

@@ -83,7 +83,7 @@ func (s *server) run(ctx context.Context, h http.Handler, wrong *complaints) {
 	for {
 		s.http.Handler = h
 		if s.web != "" {
-			s.http.Handler = probes.note(h)
+			s.http.Handler = probes.recordLogins(h)
 		}
 		err := web.Serve(l, &s.http, &web.FlagConfig{WebConfigFile: &s.web}, newSlog(wrong))
 		if ctx.Err() != nil {

@@ -58,8 +58,8 @@ func (p *probes) admits(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// note is called for each request that the toolkit lets through.
-func (p *probes) note(next http.Handler) http.Handler {
+// recordLogins returns a handler that records the passwords which the toolkit has accepted, and calls next.
+func (p *probes) recordLogins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, ok := r.BasicAuth(); ok {
 			if c, err := readWeb(p.web); err == nil && c.Users[user] != "" {

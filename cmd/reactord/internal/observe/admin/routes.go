@@ -49,7 +49,7 @@ func routes() []route {
 		bind(PostDrain, (*API).drain),
 		bind(DeleteDrain, (*API).undrain),
 		bind(PostReopen, (*API).reopen),
-		patient(PostUpgrade, (*API).upgrade),
+		bindSlow(PostUpgrade, (*API).upgrade),
 		bind(GetLogLevel, (*API).logLevel),
 		bind(SetLogLevel, (*API).setLogLevel),
 		bind(ListLoops, (*API).loops),
@@ -73,9 +73,9 @@ func bind[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (
 	return r
 }
 
-// patient is [bind] for an endpoint that may take longer than others and limits its own time. It ends when the client
-// is gone.
-func patient[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (Out, error)) route {
+// bindSlow binds like [bind], for an endpoint that may take longer than others and limits its own time. It ends when
+// the client is gone.
+func bindSlow[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (Out, error)) route {
 	r := e.route()
 	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error {
 		writing := http.NewResponseController(w)

@@ -16,7 +16,7 @@ import (
 type Recent struct {
 	mu    sync.Mutex
 	lines []Line // by their numbers
-	last  uint64 // the number of the last line; 0: there is none
+	last  uint64 // the number of the last line; 0 before the first
 }
 
 // Line is a line of a log.
@@ -35,7 +35,7 @@ const (
 	soon      = 5 * time.Second // for repetitions
 )
 
-// After is the lines after the one with the number, in order, as far as they are remembered. From any goroutine.
+// After returns the remembered lines after the one with this number, in order. It may be called from any goroutine.
 func (r *Recent) After(number uint64) []Line {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -172,15 +172,15 @@ func (c *Cluster) trust() (*http.Client, error) {
 	if c.client != nil && bytes.Equal(authority, c.authority) {
 		return c.client, nil
 	}
-	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file != "" {
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(authority) {
+		tlsConfig.RootCAs = x509.NewCertPool()
+		if !tlsConfig.RootCAs.AppendCertsFromPEM(authority) {
 			return nil, fmt.Errorf("certificate authority: %s: no certificate in PEM form", file)
 		}
 	}
 	if c.cfg.CertFile != "" {
-		settings.GetClientCertificate = c.certificate
+		tlsConfig.GetClientCertificate = c.certificate
 	}
 	if c.client != nil {
 		c.client.CloseIdleConnections()
@@ -188,7 +188,7 @@ func (c *Cluster) trust() (*http.Client, error) {
 	c.client, c.authority = &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
-			TLSClientConfig:        settings,
+			TLSClientConfig:        tlsConfig,
 			IdleConnTimeout:        time.Minute,
 			MaxResponseHeaderBytes: 64 << 10,
 			ForceAttemptHTTP2:      true,

@@ -63,7 +63,7 @@ func (c *Client) settles(now time.Time) {
 	}
 	if !warming || !now.Before(c.settleAt) {
 		c.settleAt = time.Time{}
-		c.isSettled()
+		c.markSettled()
 	}
 }
 

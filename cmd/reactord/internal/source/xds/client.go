@@ -158,13 +158,13 @@ func (c *Client) settle(ctx context.Context) {
 		defer c.mu.Unlock()
 		if !c.settled {
 			c.log.Warn("xds: no configuration received within initial_fetch_timeout")
-			c.isSettled()
+			c.markSettled()
 		}
 	}
 }
 
-// isSettled is called with the lock.
-func (c *Client) isSettled() {
+// markSettled ends the wait for the first configuration. The caller holds the lock.
+func (c *Client) markSettled() {
 	if !c.settled {
 		c.settled = true
 		close(c.first)
@@ -232,7 +232,7 @@ func (c *Client) connect(ctx context.Context) {
 	stream.Run(ctx, transport, func(s *stream.Stream) error { return c.session(s) })
 }
 
-// run is the client's goroutine.
+// run sends the changes to the planner, on the client's goroutine.
 func (c *Client) run(ctx context.Context) {
 	for {
 		c.mu.Lock()

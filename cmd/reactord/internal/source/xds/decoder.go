@@ -90,7 +90,7 @@ func (c guarded) decode(k kind, name string, body []byte) (v value, err error) {
 	return c.decoder.decode(k, name, body)
 }
 
-// tryBuild is build with panics as errors.
+// tryBuild calls build, and returns a panic as an error.
 func (c guarded) tryBuild(s *set) (made *plan.Control, faults []fault, err error) {
 	defer recovered(&err)
 	made, faults = c.build(s)

@@ -206,7 +206,7 @@ func (c *Client) Restore(handed []byte) *plan.Control {
 		c.note()
 		c.ready(&chosen)
 		if len(chosen[listeners]) > 0 {
-			c.isSettled()
+			c.markSettled()
 		}
 		return made
 	}

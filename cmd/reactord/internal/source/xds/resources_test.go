@@ -452,7 +452,7 @@ func TestSettled(t *testing.T) {
 		}
 		d = newDesk(t, Settings{})
 		d.hears(word{listeners, "web", toyListener(80, "a")})
-		d.isSettled() // as after initial_fetch_timeout
+		d.markSettled() // as after initial_fetch_timeout
 		time.Sleep(warmTimeout)
 		d.wakes()
 		if d.wait(time.Now()) == 0 {

@@ -55,8 +55,8 @@ type member struct {
 // neither s nor servers. It panics on an unknown policy.
 func NewGroup(s *config.Balance, servers []Server) *Group { return (*Group)(nil).Renew(s, servers) }
 
-// Renew is NewGroup for a changed backend. It reuses the tables of g that are still valid: health does not affect
-// them. g may be nil, and stays as it is.
+// Renew computes the group of a changed backend, and reuses the tables of g that are still valid: health does not affect
+// them. g may be nil, and does not change.
 func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 	next := &Group{
 		policy:     policyOf(s.Policy),

@@ -9,7 +9,7 @@ import (
 
 // The hashes are fixed: all processes of a fleet and all versions of the program choose alike.
 
-// mix is a bijection of 64 bits, in which each bit of x changes half of the result: the finalizer of splitmix64.
+// mix applies a bijection of 64 bits, in which each bit of x changes half of the result: the finalizer of splitmix64.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -37,8 +37,8 @@ func hashString(s string) uint64 {
 	return h
 }
 
-// hashSource hashes the prefix of a client's address that the settings select.
-func (g *Group) hashSource(a netip.Addr) uint64 {
+// hashClient hashes the prefix of a client's address that the settings select.
+func (g *Group) hashClient(a netip.Addr) uint64 {
 	a = a.Unmap()
 	bits := g.ipv6Prefix
 	if a.Is4() {

@@ -16,7 +16,7 @@ func choose(t *testing.T, g *Group, n int) []int {
 	p := newPicker(1)
 	chosen := make([]int, n)
 	for k := range chosen {
-		i, err := p.Pick(g, &Request{Source: client(k)})
+		i, err := p.Pick(g, &Request{ClientAddr: client(k)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestHashesAreStable(t *testing.T) {
 			other := NewGroup(settings(policy), list)
 			for k := range want {
 				p := newPicker(uint64(k))
-				if i, _ := p.Pick(other, &Request{Source: client(k)}); i != want[k] {
+				if i, _ := p.Pick(other, &Request{ClientAddr: client(k)}); i != want[k] {
 					t.Fatalf("client %d gets server %d from another picker, want %d", k, i, want[k])
 				}
 			}
@@ -183,7 +183,7 @@ func TestSourcePrefix(t *testing.T) {
 	s.IPv4Prefix, s.IPv6Prefix = 24, 48
 	g := NewGroup(s, servers(1000))
 	pick := func(a string) int {
-		i, err := newPicker(1).Pick(g, &Request{Source: netip.MustParseAddr(a)})
+		i, err := newPicker(1).Pick(g, &Request{ClientAddr: netip.MustParseAddr(a)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,9 +218,9 @@ func TestBoundedLoad(t *testing.T) {
 			total := 0
 			for range 40 * n {
 				// Half of the connections are of one client.
-				r := &Request{Source: client(0)}
+				r := &Request{ClientAddr: client(0)}
 				if total%2 == 0 {
-					r.Source = client(total)
+					r.ClientAddr = client(total)
 				}
 				i, err := p.Pick(g, r)
 				if err != nil {

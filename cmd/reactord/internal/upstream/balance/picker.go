@@ -8,17 +8,17 @@ import (
 )
 
 var (
-	// ErrNoServer means that there is no server to try: none is healthy and has a weight, or all were tried.
+	// ErrNoServer reports that no server is left to try: none is healthy and has a weight, or all were tried.
 	ErrNoServer = errors.New("no server is available")
-	// ErrFull means that there are servers to try, but all are at their limits, or the health of some is not known
+	// ErrFull reports that there are servers to try, but all are at their limits, or the health of some is not known
 	// yet.
 	ErrFull = errors.New("all servers are full")
 )
 
 // Request is a connection that needs a server.
 type Request struct {
-	Source netip.Addr // the client's address, for policies that hash
-	Tried  Set
+	ClientAddr netip.Addr // for policies that hash
+	Tried      Set
 }
 
 // Picker picks servers for one backend on one loop. The zero Picker is ready. It must not be copied after the first
@@ -55,7 +55,7 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 		c.tried = r.Tried
 	}
 	if g.hashes {
-		c.hash = g.hashSource(r.Source)
+		c.hash = g.hashClient(r.ClientAddr)
 	}
 	i := int32(none)
 	if g.panic && r.Tried.Len() > 0 {

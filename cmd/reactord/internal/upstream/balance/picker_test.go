@@ -49,7 +49,7 @@ func counts(t *testing.T, p *Picker, g *Group, n int) []int {
 	t.Helper()
 	count := make([]int, g.Len())
 	for k := range n {
-		i, err := p.Pick(g, &Request{Source: client(k)})
+		i, err := p.Pick(g, &Request{ClientAddr: client(k)})
 		if err != nil {
 			t.Fatalf("pick %d: %v", k, err)
 		}
@@ -84,7 +84,7 @@ func TestPickAllocatesNothing(t *testing.T) {
 				list := servers(n)
 				list[n-1].Load.SetLimit(1)
 				g, p := NewGroup(s, list), newPicker(1)
-				r := &Request{Source: client(7)}
+				r := &Request{ClientAddr: client(7)}
 				r.Tried.Add(list[n/2].Key)
 				pick := func() {
 					i, err := p.Pick(g, r)
@@ -133,7 +133,7 @@ func BenchmarkPick(b *testing.B) {
 					k := 0
 					for b.Loop() {
 						k++
-						i, err := p.Pick(g, &Request{Source: client(k)})
+						i, err := p.Pick(g, &Request{ClientAddr: client(k)})
 						if err != nil {
 							b.Fatal(err)
 						}

@@ -31,9 +31,9 @@ func (c *choice) least(s *set) int32 {
 	return best
 }
 
-// leastWeighted is least for servers of different weights. Servers tie if they carry less than the least burden: no
-// other would be better off without the connection than they are with it. Each of them has one place for it, among
-// all places that are free up to its burden, and is chosen with that probability.
+// leastWeighted picks like least, among servers of different weights. Servers tie if they carry less than the least
+// burden: no other would be better off without the connection than they are with it. Each of them has one place for it,
+// among all places that are free up to its burden, and is chosen with that probability.
 func (c *choice) leastWeighted(s *set) int32 {
 	best, least := int32(none), math.Inf(1)
 	for _, i := range s.live {

@@ -40,7 +40,7 @@ func TestDistribution(t *testing.T) {
 					g, p := NewGroup(settings(policy), list), newPicker(seed)
 					count := make([]int, len(list))
 					for k := range 10000 {
-						i, err := p.Pick(g, &Request{Source: client(int(seed)*10000 + k)})
+						i, err := p.Pick(g, &Request{ClientAddr: client(int(seed)*10000 + k)})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -87,7 +87,7 @@ func TestSharesAtAnyLoad(t *testing.T) {
 								list[held[0]].Load.Give()
 								held = held[1:]
 							}
-							i, err := p.Pick(g, &Request{Source: client(k)})
+							i, err := p.Pick(g, &Request{ClientAddr: client(k)})
 							if err != nil {
 								t.Fatal(err)
 							}

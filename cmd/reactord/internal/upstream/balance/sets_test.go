@@ -226,7 +226,7 @@ func TestLimitsOfManyLoops(t *testing.T) {
 				wg.Go(func() {
 					p := newPicker(uint64(l))
 					for k := range 1000 {
-						i, err := p.Pick(g, &Request{Source: client(k)})
+						i, err := p.Pick(g, &Request{ClientAddr: client(k)})
 						if err == nil && k%3 == 0 {
 							list[i].Load.Give()
 						}

@@ -55,7 +55,7 @@ type Config struct {
 type Monitor struct {
 	cfg    Config
 	life   lifeState
-	source stop.Source // of the checks in flight
+	stop   stop.Source // of the checks in flight
 	done   func()      // called by Stop
 	random rand.PCG
 	health streak
@@ -94,7 +94,7 @@ func (m *Monitor) Start(cfg Config) {
 	}
 	m.life = running
 	m.cfg = cfg
-	m.source.Reset()
+	m.stop.Reset()
 	m.random.Seed(cmp.Or(cfg.Seed, rand.Uint64()), 0)
 	m.status = Status{Since: cfg.Loop.Now(), Agent: unreported}
 	if cfg.Report != nil {
@@ -163,7 +163,7 @@ func (m *Monitor) Stop(done func()) {
 	for _, j := range []*job{&m.check, &m.agent} {
 		m.cfg.Loop.StopTimer(&j.timer)
 	}
-	m.source.RequestStop()
+	m.stop.RequestStop()
 	m.ended()
 }
 
@@ -370,4 +370,4 @@ func (j *job) Env() sender.Env { return j }
 func (j *job) Scheduler() sender.Scheduler { return j.m.cfg.Loop }
 
 // StopToken returns the token of Stop.
-func (j *job) StopToken() stop.Token { return j.m.source.Token() }
+func (j *job) StopToken() stop.Token { return j.m.stop.Token() }

@@ -35,8 +35,8 @@ func (r *reader) uint16() int {
 	return 0
 }
 
-// prefixed8 and prefixed16 take a field with a length prefix of one or two bytes. The reader of the field is broken if r
-// is.
+// prefixed8 and prefixed16 take a field with a length prefix of one or two bytes. The reader of the field is broken if
+// r is.
 func (r *reader) prefixed8() reader {
 	field := r.bytes(r.uint8())
 	return reader{b: field, broken: r.broken}

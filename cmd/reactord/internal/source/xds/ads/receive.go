@@ -46,7 +46,7 @@ func (m *Machine) Receive(now time.Time, r *Response) (*Update, error) {
 		return nil, ErrNonce
 	}
 	m.received = true
-	s.begun(now, m.config.Settle)
+	s.startSettling(now, m.config.Settle)
 	if n := s.names[Wildcard]; n != nil {
 		n.known = true
 	}

@@ -21,8 +21,8 @@ func (s *subscription) begin(same bool) {
 	}
 }
 
-// begun is called for each response.
-func (s *subscription) begun(now time.Time, settle time.Duration) {
+// startSettling starts the time after the first response. It is called for each response.
+func (s *subscription) startSettling(now time.Time, settle time.Duration) {
 	if s.fresh.until.IsZero() && !s.fresh.over {
 		s.fresh.until = now.Add(settle)
 	}

@@ -73,20 +73,20 @@ func (s *Server) dial(ctx context.Context) (*wire, error) {
 		plain, err := d.DialContext(ctx, s.Network, s.Address)
 		return newWire(plain), err
 	}
-	settings, err := s.TLS()
+	tlsConfig, err := s.TLS()
 	if err != nil {
 		return nil, err
 	}
-	settings = settings.Clone()
-	settings.NextProtos = []string{"h2"}
-	if host, _, err := net.SplitHostPort(s.Address); err == nil && settings.ServerName == "" {
-		settings.ServerName = host
+	tlsConfig = tlsConfig.Clone()
+	tlsConfig.NextProtos = []string{"h2"}
+	if host, _, err := net.SplitHostPort(s.Address); err == nil && tlsConfig.ServerName == "" {
+		tlsConfig.ServerName = host
 	}
 	plain, err := d.DialContext(ctx, s.Network, s.Address)
 	if err != nil {
 		return nil, err
 	}
-	conn := tls.Client(plain, settings)
+	conn := tls.Client(plain, tlsConfig)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		plain.Close()
 		return nil, fmt.Errorf("TLS: %w", err)

@@ -35,7 +35,7 @@ type match struct {
 	names        []string         // server names, in lower case
 	transport    config.Transport // TLS or raw
 	protocols    []string
-	sources      []netip.Prefix
+	clients      []netip.Prefix
 }
 
 // matched is a route for the connections of one filter chain.
@@ -127,7 +127,7 @@ func (c *chooser) protocol(chains []*chain, r config.Route, more bool) bool {
 		if len(r.ALPN) != 0 {
 			sets++
 		}
-		return c.source(chains, r, more)
+		return c.client(chains, r, more)
 	},
 		func(m *match) []string { return m.protocols },
 		func(string) int { return 1 },
@@ -139,9 +139,9 @@ func (c *chooser) protocol(chains []*chain, r config.Route, more bool) bool {
 	return covered
 }
 
-func (c *chooser) source(chains []*chain, r config.Route, more bool) bool {
+func (c *chooser) client(chains []*chain, r config.Route, more bool) bool {
 	return stage(c, chains, r, more, c.last,
-		func(m *match) []netip.Prefix { return m.sources }, bits,
+		func(m *match) []netip.Prefix { return m.clients }, bits,
 		func(r *config.Route, all []netip.Prefix) { r.Sources = prefixes(all) })
 }
 

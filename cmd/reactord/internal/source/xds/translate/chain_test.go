@@ -77,7 +77,7 @@ func envoy(chains []*chain, c client) *chain {
 	narrow(func(m *match) int {
 		return one(len(m.protocols) == 0, shared(m.protocols, c.offers))
 	})
-	narrow(func(m *match) int { return longest(m.sources, c.from) })
+	narrow(func(m *match) int { return longest(m.clients, c.from) })
 	if len(chains) == 0 {
 		return nil
 	}
@@ -172,7 +172,7 @@ func randomChains(r *rand.Rand) (chains []*chain, fallback *chain) {
 			names:        few(r, "a.b.c", "*.b.c", "*.c", "d.b.c", "e"),
 			transport:    one[config.Transport](r, "", "", "", "tls", "raw"),
 			protocols:    one(r, nil, nil, []string{"h2", "x"}),
-			sources:      few(r, netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("192.168.1.0/24")),
+			clients:      few(r, netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("192.168.1.0/24")),
 		}
 		if r.IntN(3) == 0 {
 			ch.tls = &serverTLS{}

@@ -229,8 +229,8 @@ type backend struct {
 	keys    *certs.Client
 }
 
-// source refuses a source of resources other than the stream of the cluster.
-func (r reading) source(m *corepb.ConfigSource) {
+// configSource refuses resources from elsewhere than the stream of the cluster.
+func (r reading) configSource(m *corepb.ConfigSource) {
 	switch s := m.GetConfigSourceSpecifier().(type) {
 	case nil:
 		r.refuse("source is missing: write ads")

@@ -58,7 +58,7 @@ func (c *Cluster) eds(r reading, m *clusterpb.Cluster) {
 		r.refuse("missing")
 		return
 	}
-	r.at("eds_config").source(m.EdsClusterConfig.EdsConfig)
+	r.at("eds_config").configSource(m.EdsClusterConfig.EdsConfig)
 	if c.endpoints = m.EdsClusterConfig.ServiceName; c.endpoints == "" {
 		c.endpoints = m.Name
 	}

@@ -141,9 +141,9 @@ func (c *Cluster) fillSockets(b *backend, all *Endpoints, set *Set) error {
 	if err != nil {
 		return err
 	}
-	b.config.TLS, b.keys = made.settings, made.keys
+	b.config.TLS, b.keys = made.config, made.keys
 	if check := &b.config.Check; check.Interval > 0 {
-		if check.TLS = true; !made.settings.Insecure {
+		if check.TLS = true; !made.config.Insecure {
 			check.TLSServerName = used.tls.sni
 		}
 	}

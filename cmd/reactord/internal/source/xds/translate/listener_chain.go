@@ -43,7 +43,7 @@ func (c *chainReader) match(r reading, m *listenerpb.FilterChainMatch, to *match
 	to.port = uint16(port.GetValue())
 	r.at("source_type").only(m.GetSourceType() == listenerpb.FilterChainMatch_ANY, "only ANY is supported")
 	to.destinations = readNetworks(r.at("prefix_ranges"), m.GetPrefixRanges())
-	to.sources = readNetworks(r.at("source_prefix_ranges"), m.GetSourcePrefixRanges())
+	to.clients = readNetworks(r.at("source_prefix_ranges"), m.GetSourcePrefixRanges())
 	for _, name := range m.GetServerNames() {
 		to.names = append(to.names, strings.ToLower(name))
 	}

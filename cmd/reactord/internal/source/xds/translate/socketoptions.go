@@ -60,7 +60,7 @@ func typeOfService(s *config.Socket, n int64) string { s.TOS = int(n); return bo
 
 func freeBind(s *config.Socket, n int64) string { s.FreeBind = n != 0; return "" }
 
-// expected is an option that reactord always sets to this value.
+// expected returns the reader of an option that reactord always sets to this value.
 func expected(value int64, why string) func(*config.Socket, int64) string {
 	return func(_ *config.Socket, n int64) string {
 		if n != value {

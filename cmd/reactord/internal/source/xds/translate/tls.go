@@ -87,7 +87,7 @@ func (c *common) secret(r reading, m *tlspb.SdsSecretConfig) string {
 		c.foreign = other
 		return ""
 	}
-	r.at("sds_config").source(m.GetSdsConfig())
+	r.at("sds_config").configSource(m.GetSdsConfig())
 	if fault := nameFault(m.GetName()); fault != "" {
 		r.at("name").refuse("%q %s", m.GetName(), fault)
 		return ""

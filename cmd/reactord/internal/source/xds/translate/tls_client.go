@@ -58,7 +58,7 @@ type madeTLS struct {
 	of       *clientTLS
 	pairs    []pair
 	verified *validation
-	settings config.ClientTLS
+	config   config.ClientTLS
 	keys     *certs.Client
 }
 
@@ -73,7 +73,7 @@ func (c *Cluster) tls(t *clientTLS, s *Set) (*madeTLS, error) {
 		return m, nil
 	}
 	m := &madeTLS{of: t, pairs: pairs, verified: v}
-	if m.settings, m.keys, err = t.build(pairs, v); err != nil {
+	if m.config, m.keys, err = t.build(pairs, v); err != nil {
 		return nil, err
 	}
 	c.made.Store(m)

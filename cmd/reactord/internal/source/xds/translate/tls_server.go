@@ -90,7 +90,7 @@ type tlsTermination struct {
 // terminateTLS returns the TLS termination for the secrets of s, or before, which may be nil, if that is the same.
 // Files in the file system are always read. who restricts the names of clients beyond the context.
 func (t *serverTLS) terminateTLS(s *Set, who named, before *tlsTermination) (*tlsTermination, error) {
-	c, f, err := t.settings(s, who)
+	c, f, err := t.convert(s, who)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func (f files) hold(c *config.ServerTLS) bool {
 	})
 }
 
-// settings returns the settings with their in-memory files.
-func (t *serverTLS) settings(s *Set, who named) (c config.ServerTLS, f files, err error) {
+// convert returns the settings, with the files that are in memory.
+func (t *serverTLS) convert(s *Set, who named) (c config.ServerTLS, f files, err error) {
 	c, f = config.NewListener().TLS, files{}
 	c.MinVersion, c.MaxVersion, c.Ciphers, c.Curves, c.ALPN = t.minVersion, t.maxVersion, t.ciphers, t.curves, t.alpn
 	c.Tickets = t.tickets
