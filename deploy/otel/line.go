@@ -82,7 +82,7 @@ func parse(text []byte) (*line, error) {
 	return l, nil
 }
 
-// began is when the connection was accepted.
+// began returns when the connection was accepted.
 func (l *line) began() time.Time {
 	if l.Accepted.IsZero() {
 		return l.Time.Add(-l.Total.duration())
@@ -90,7 +90,7 @@ func (l *line) began() time.Time {
 	return l.Accepted
 }
 
-// planned are the ends that are no fault.
+// planned has the ends that are no fault.
 var planned = map[string]bool{"normal": true, "drain": true, "admin": true, "lifetime": true}
 
 // abnormal reports whether the connection ended in another way than it should.

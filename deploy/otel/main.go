@@ -91,7 +91,7 @@ func commandLine(args []string) (c command, err error) {
 	return c, nil
 }
 
-// environmentRatio is the ratio of the sampler that the variables of OpenTelemetry name.
+// environmentRatio returns the ratio of the sampler in the variables of OpenTelemetry.
 func environmentRatio() (float64, error) {
 	switch name := strings.TrimPrefix(os.Getenv("OTEL_TRACES_SAMPLER"), "parentbased_"); name {
 	case "":
@@ -167,7 +167,7 @@ func exportEach(ctx context.Context, tracer trace.Tracer) func([]byte) {
 	}
 }
 
-// leftOut says how many lines are left out.
+// leftOut returns a text about the number of lines left out.
 func leftOut(lines int) string {
 	if lines == 1 {
 		return "1 line is left out"
@@ -175,7 +175,7 @@ func leftOut(lines int) string {
 	return fmt.Sprintf("%d lines are left out", lines)
 }
 
-// newExporter makes the exporter that OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_PROTOCOL name. It reads its other
+// newExporter returns the exporter of OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_PROTOCOL, which reads its other
 // settings from the environment itself.
 func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
 	switch name := cmp.Or(os.Getenv("OTEL_TRACES_EXPORTER"), "otlp"); name {

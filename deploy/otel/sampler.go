@@ -7,10 +7,10 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// sampler takes a part of the connections, and all that ended in another way than they should.
+// sampler samples a part of the connections, and all that ended abnormally.
 type sampler struct{ ratio trace.Sampler }
 
-// newSampler takes a part between 0 and 1 of the connections that ended as they should.
+// newSampler returns a sampler that takes a part between 0 and 1 of the connections that ended normally.
 func newSampler(ratio float64) trace.Sampler {
 	return trace.ParentBased(sampler{trace.TraceIDRatioBased(ratio)})
 }
@@ -25,5 +25,5 @@ func (s sampler) ShouldSample(p trace.SamplingParameters) trace.SamplingResult {
 	return s.ratio.ShouldSample(p)
 }
 
-// Description says what the sampler does.
+// Description returns a description of the sampler.
 func (s sampler) Description() string { return fmt.Sprintf("Abnormal{else:%s}", s.ratio.Description()) }

@@ -12,19 +12,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// export makes a trace of a line: a span of the connection, and one below it for each phase that it had.
+// export exports a line as a trace: a span for the connection, with a child for each of its phases.
 func export(ctx context.Context, tracer trace.Tracer, l *line) {
 	began := l.began()
-	ctx, whole := tracer.Start(ctx, name(l), trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot(),
+	ctx, root := tracer.Start(ctx, name(l), trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot(),
 		trace.WithTimestamp(began), trace.WithAttributes(attributes(l)...))
-	if whole.IsRecording() {
+	if root.IsRecording() {
 		phases(ctx, tracer, l, began)
 	}
-	fail(whole, l)
-	whole.End(trace.WithTimestamp(latest(l.Time, began)))
+	fail(root, l)
+	root.End(trace.WithTimestamp(latest(l.Time, began)))
 }
 
-// name is the name of the connection's span. It has few values: nothing of the client is in it.
+// name returns the name of the connection's span. It has few values, because it is independent of the client.
 func name(l *line) string {
 	if l.Backend == "" {
 		return l.Listener
@@ -59,7 +59,7 @@ func phases(ctx context.Context, tracer trace.Tracer, l *line, began time.Time) 
 	s.End(trace.WithTimestamp(latest(l.Time, at)))
 }
 
-// lastPhase is the name of the span of the phase that the connection ended in, and whether the server takes part in it.
+// lastPhase returns the span name of the phase that the connection ended in, and whether the server takes part in it.
 func lastPhase(phase string) (name string, upstream bool) {
 	switch phase {
 	case "last_data":
@@ -82,7 +82,7 @@ func start(ctx context.Context, tracer trace.Tracer, l *line, name string, at ti
 	return s
 }
 
-// fail says in the status of a span how the connection ended, unless it ended as it should.
+// fail sets the status of a span to how the connection ended, unless that was normal.
 func fail(s trace.Span, l *line) {
 	if !l.abnormal() {
 		return
@@ -95,7 +95,7 @@ func fail(s trace.Span, l *line) {
 	s.SetAttributes(semconv.ErrorTypeKey.String(l.By))
 }
 
-// latest is t, or no earlier than another time: a clock that was set back must not make a span of negative length.
+// latest returns t, but no earlier than another time: a clock that was set back must not make a span of negative length.
 func latest(t, atLeast time.Time) time.Time {
 	if t.Before(atLeast) {
 		return atLeast
@@ -103,7 +103,7 @@ func latest(t, atLeast time.Time) time.Time {
 	return t
 }
 
-// attributes are those of a connection: of OpenTelemetry's conventions where they have one, else below reactord.
+// attributes returns the attributes of a connection: OpenTelemetry's conventions if there is one, else below reactord.
 func attributes(l *line) []attribute.KeyValue {
 	a := []attribute.KeyValue{
 		transport(l),
@@ -171,7 +171,7 @@ func appendAddress(a []attribute.KeyValue, at netip.AddrPort, address func(strin
 	return append(a, address(at.Addr().String()), port(int(at.Port())))
 }
 
-// version is the version of TLS as the conventions write it: "1.3" of "TLS 1.3".
+// version returns the version of TLS as the conventions write it: "1.3" for "TLS 1.3".
 func version(text string) string {
 	const prefix = "TLS "
 	if len(text) > len(prefix) && text[:len(prefix)] == prefix {

@@ -89,7 +89,7 @@ func (p *party) do(ctx context.Context, s *step) error {
 	return p.act(ctx, s)
 }
 
-// act is an action on the connection. If the case has failed meanwhile, it ends.
+// act carries out an action on the connection. It ends early if the case has failed meanwhile.
 func (p *party) act(ctx context.Context, s *step) error {
 	stop := context.AfterFunc(ctx, func() { _ = p.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -160,7 +160,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// next is the bytes that a step sends.
+// next returns the bytes that a step sends.
 func (p *party) next(s *step) []byte {
 	if s.data != nil {
 		return s.data
@@ -275,7 +275,7 @@ func (p *party) silence(d time.Duration) error {
 	return nil
 }
 
-// streamAt is n bytes of a stream, from an offset on: the offset of each 8 bytes, mixed (splitmix64).
+// streamAt returns n bytes of a stream, from an offset on: the offset of each 8 bytes, mixed (splitmix64).
 func streamAt(stream uint64, from, n int) []byte {
 	b := make([]byte, n)
 	var word uint64

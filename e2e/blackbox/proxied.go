@@ -19,13 +19,13 @@ const (
 	v1TCP6    = "PROXY TCP6 2001:db8::1 2001:db8::2 1000 443\r\n"
 )
 
-// Proxied are what a proxy should do that believes the PROXY headers of its clients. If it tells, it sends headers of
-// version 1 to its servers. Client, server and proxy are on 127.0.0.0/8.
+// Proxied returns the cases of a proxy that trusts the PROXY headers of its clients. With tells, the proxy sends
+// headers of version 1 to its servers. Client, server and proxy are on 127.0.0.0/8.
 func Proxied(tells bool) []Case {
 	return slices.Concat(believed(tells), unknown(tells), bad)
 }
 
-// believed are headers with addresses.
+// believed returns cases of headers with addresses.
 func believed(tells bool) []Case {
 	answers := func(header, text string) string { return answers(tells, header, text) }
 	accept := "accept; "
@@ -61,7 +61,7 @@ func believed(tells bool) []Case {
 	}
 }
 
-// unknown are headers that do not tell addresses: those of the socket count.
+// unknown returns cases of headers without addresses, for which those of the socket count.
 func unknown(tells bool) []Case {
 	server := `accept; expect "ping"; send "pong"; expect eof; close`
 	if tells {
@@ -81,7 +81,7 @@ func unknown(tells bool) []Case {
 	}
 }
 
-// bad are no headers, or wrong ones. They end the connection, and no server sees it.
+// bad has cases of missing or invalid headers. They end the connection, and no server sees it.
 var bad = []Case{
 	{Name: "no header", Client: refused("GET / HTTP/1.1\r\n\r\n")},
 	{Name: "no header, but TLS", Client: refused("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")},
@@ -99,12 +99,12 @@ var bad = []Case{
 	{Name: "v2 that is too long", Client: refused(v2TCP4 + "\xff\xff" + v2Hosts)},
 }
 
-// headed is a client with a header and text behind it, in one segment.
+// headed returns a client that sends a header and text in one segment.
 func headed(header, text string) string {
 	return `connect; send ` + strconv.Quote(header+text) + `; expect "pong"; shutdown; expect eof`
 }
 
-// answers is a server that is told by a header, if the proxy tells, and gets text.
+// answers returns a server that receives a header, if the proxy sends one, and text.
 func answers(tells bool, header, text string) string {
 	if !tells {
 		header = ""
@@ -112,10 +112,11 @@ func answers(tells bool, header, text string) string {
 	return `accept; expect ` + strconv.Quote(header+text) + `; send "pong"; expect eof; close`
 }
 
-// refused is a client whose first bytes are refused.
+// refused returns a client whose first bytes are refused.
 func refused(text string) string { return `connect; send ` + strconv.Quote(text) + `; expect gone` }
 
-// Cut are headers that come in pieces, or together with EOF. The proxy tells. What others do here depends on time.
+// Cut returns cases of headers that arrive in pieces, or together with EOF. The proxy sends headers. The results of
+// other proxies depend on timing.
 func Cut() []Case {
 	cases := []Case{
 		{Name: "a header and EOF",

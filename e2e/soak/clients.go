@@ -239,7 +239,7 @@ func (c *clients) silent() error {
 	return conn.Close()
 }
 
-// datagrams are a session of a few. Some may be lost.
+// datagrams sends the few datagrams of a session, some of which may be lost.
 func (c *clients) datagrams() error {
 	conn, err := net.Dial("udp", udpAddress)
 	if err != nil {
@@ -266,7 +266,7 @@ func (c *clients) datagrams() error {
 	return nil
 }
 
-// stay has a connection that says something every few seconds, and another one when that has ended.
+// stay keeps a connection open that sends every few seconds, and opens another one when that has ended.
 func (c *clients) stay(ctx context.Context, secure bool) {
 	address, name := plainAddress, "standing"
 	if secure {

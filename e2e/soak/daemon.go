@@ -125,7 +125,7 @@ listeners:
 	return os.Rename(next, d.file("reactord.yaml"))
 }
 
-// reloadOften has the daemon read another configuration every few seconds, with another certificate at times, and
+// reloadOften reloads the daemon with another configuration every few seconds, with another certificate at times, and
 // rotates the access log each minute.
 func (d *daemon) reloadOften(ctx context.Context) {
 	tick := time.NewTicker(4 * time.Second)

@@ -28,13 +28,13 @@ var figures = []figure{
 	{"open connections", func(s *sample) float64 { return s.open }, 20, 0.05, units.Count},
 }
 
-// judged is the samples that count: from a third on, without the one after the load.
+// judged returns the samples that count: from a third on, without the one after the load.
 func judged(all []sample) []sample { return all[len(all)/3 : len(all)-1] }
 
-// leastJudged is how many samples can be judged.
+// leastJudged is the minimum number of samples.
 const leastJudged = 5
 
-// summary describes the run, and says what was wrong.
+// summary describes the run, and returns its problems.
 func summary(all []sample, c *clients) (text string, problems []string) {
 	var b strings.Builder
 	last := &all[len(all)-1]

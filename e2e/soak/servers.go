@@ -26,7 +26,7 @@ const (
 	served   = 1 << 20
 )
 
-// pattern is byte i of what is sent.
+// pattern returns byte i of the data.
 func pattern(i int) byte { return byte(i*7 + i>>8) }
 
 func newServers() (*servers, error) {

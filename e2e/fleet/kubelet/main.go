@@ -31,7 +31,7 @@ func (p programs) Set(text string) error {
 
 func (p programs) String() string { return "" }
 
-// of is the program for an image, or "".
+// of returns the program for an image, or "".
 func (p programs) of(image string) string {
 	for part, program := range p {
 		if strings.Contains(image, part) {

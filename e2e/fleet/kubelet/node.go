@@ -192,7 +192,7 @@ func (n *node) balance(ctx context.Context, s *service, p *pod) error {
 		object{"status": object{"loadBalancer": object{"ingress": []object{{"ip": p.ip}}}}})
 }
 
-// forward has the kernel send the ports of a Service to those of its Pod that have other numbers.
+// forward redirects the ports of a Service to those of its Pod that have other numbers, in the kernel.
 func (p *pod) forward(s *service) error {
 	var rules strings.Builder
 	rules.WriteString("table ip service\ndelete table ip service\ntable ip service {\n" +

@@ -193,7 +193,7 @@ func (n *node) start(p *pod, c *container, dirs map[string]string) error {
 	return nil
 }
 
-// environment is the environment of a container, and what replaces $(NAME) in its arguments.
+// environment returns the environment of a container, and a function that expands $(NAME) in its arguments.
 func environment(p *pod, c *container) ([]string, func(string) string) {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=/tmp"}
 	var pairs []string

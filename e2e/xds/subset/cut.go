@@ -124,7 +124,7 @@ func (c *cutter) check(m *Message) {
 // wellKnown reports whether the module google.golang.org/protobuf has the Go type.
 func wellKnown(d protoreflect.Descriptor) bool { return d.ParentFile().Package() == "google.protobuf" }
 
-// outermost says that no message around this one is of the subset, or has been made for one inside.
+// outermost reports whether a message is not nested. It reports an error if the outer message is not in the subset.
 func (c *cutter) outermost(md protoreflect.MessageDescriptor) bool {
 	outer, nested := md.Parent().(protoreflect.MessageDescriptor)
 	if !nested {
@@ -151,7 +151,8 @@ func (c *cutter) file(d protoreflect.Descriptor) *file {
 	return c.files[name]
 }
 
-// fileName is that of the file of a proto package: “envoy_config_core_v3.proto” in the directory of its Go package.
+// fileName returns the name of the file of a proto package: “envoy_config_core_v3.proto” in the directory of its Go
+// package.
 func fileName(goPackage, protoPackage string) string {
 	return goPackage + "/" + strings.ReplaceAll(protoPackage, ".", "_") + ".proto"
 }

@@ -17,7 +17,7 @@ This page is generated from ` + "`cmd/reactord/internal/source/xds/envoypb/subse
 	"`go generate ./cmd/reactord/internal/source/xds/envoypb`" + `.
 `
 
-// Documentation is docs/xds.md.
+// Documentation returns docs/xds.md.
 func Documentation(list *List) string {
 	var b strings.Builder
 	b.WriteString(preface)
