@@ -37,7 +37,7 @@ func TestUnknown(t *testing.T) {
 	want := []string{
 		"field 9999 (envoy.config.endpoint.v3.ClusterLoadAssignment.field 9999): newer than this reactord",
 		"endpoints[0].lb_endpoints[0].endpoint_name (envoy.config.endpoint.v3.LbEndpoint.endpoint_name): " +
-			"endpoints are not named apart from their assignment",
+			"named endpoints are not supported",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("Unknown() = %q, want %q", got, want)
