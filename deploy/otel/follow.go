@@ -21,7 +21,7 @@ const (
 
 // follow reads lines of a file for ever, also after it was rotated or truncated, of a named pipe for ever, or of the
 // standard input ("-") to its end. It calls each with a line, without its end, that is valid until each returns.
-// fromStart is whether it begins with what a file has already.
+// fromStart reports whether it begins with the existing contents of a file.
 func follow(ctx context.Context, path string, fromStart bool, each func([]byte)) error {
 	if path == "-" {
 		return (&lineReader{each: each}).read(os.Stdin)

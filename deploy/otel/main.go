@@ -36,7 +36,7 @@ log, which may be rotated, or a named pipe. Without FILE, or with -, it reads th
 // defaultRatio is the part of the connections without a fault that is exported if nothing says otherwise.
 const defaultRatio = 0.01
 
-// flushTime is how long what was read may take to be exported at the end.
+// flushTime bounds the export of the remaining lines at the end.
 const flushTime = 10 * time.Second
 
 func main() {
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// command is what the command line says.
+// command is the parsed command line.
 type command struct {
 	file      string
 	ratio     float64

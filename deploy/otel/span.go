@@ -95,7 +95,7 @@ func fail(s trace.Span, l *line) {
 	s.SetAttributes(semconv.ErrorTypeKey.String(l.By))
 }
 
-// latest returns t, but no earlier than another time: a clock that was set back must not make a span of negative length.
+// latest returns t, or atLeast if that is later: a clock that was set back must not make a span of negative length.
 func latest(t, atLeast time.Time) time.Time {
 	if t.Before(atLeast) {
 		return atLeast

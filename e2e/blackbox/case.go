@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Case is what a client and a server do on one connection through a proxy. The language is in the package comment.
+// Case is a script of a client and a server on one connection through a proxy. The language is in the package comment.
 type Case struct {
 	Name   string
 	Client string
@@ -62,7 +62,7 @@ func (c Case) Run(ctx context.Context, dial Dial, listener *net.TCPListener) err
 	return errors.Join(errs[0], errs[1])
 }
 
-// board is what the parties of a case tell each other beside the connection.
+// board is what the parties of a case communicate outside of the connection.
 type board struct {
 	mu      sync.Mutex
 	on      map[string]func()

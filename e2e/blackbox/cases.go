@@ -1,6 +1,6 @@
 package blackbox
 
-// Cases are what every proxy should do. Each is about one connection whose server is there.
+// Cases has the cases that every proxy should pass. Each is about one connection whose server is reachable.
 var Cases = []Case{
 	{Name: "request and answer",
 		Client: `connect; send "ping"; expect "pong"; shutdown; expect eof`,

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// patience is how long a client waits for anything.
+// patience bounds each wait of a client.
 const patience = 15 * time.Second
 
 // errWrong says that bytes came back that are not those that were sent.
@@ -52,7 +52,7 @@ var kinds = []kind{
 	{"datagrams", 10, (*clients).datagrams},
 }
 
-// standing is how many connections stay open, plain and with TLS.
+// standing is the number of connections that stay open, plain and with TLS.
 const standing, standingTLS = 100, 20
 
 func (c *clients) run(ctx context.Context) {

@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/bench/proc"
 )
 
-// sample is what is known at a time. Counts are since the beginning.
+// sample is a reading at one time. Counts are since the beginning.
 type sample struct {
 	seconds                                  float64
 	memory, heap                             float64

@@ -84,7 +84,7 @@ func (a *api) patch(ctx context.Context, path, media string, body any) error {
 // object is any part of what the API server says.
 type object = map[string]any
 
-// meta is what all objects have.
+// meta has the metadata of an object.
 type meta struct {
 	Name, Namespace, UID string
 	Generation           int

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// programs are what is run for an image whose name contains the key.
+// programs has the program of each image whose name contains the key.
 type programs map[string]string
 
 // Set adds one, as IMAGE=PROGRAM.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Treatment says what reactord does with a field that a control plane sets.
+// Treatment is how reactord treats a field that a control plane sets.
 type Treatment string
 
 // The treatments. A field without a line is refused.

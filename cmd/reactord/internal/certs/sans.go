@@ -23,7 +23,7 @@ type san struct {
 	wildcards
 }
 
-// wildcards says whether a wildcard in a certificate matches names.
+// wildcards reports whether a wildcard in a certificate matches names.
 type wildcards bool
 
 const (

@@ -69,7 +69,7 @@ func (s *Server) Changes(was *Server) string {
 	return changes(was.certificates, s.certificates)
 }
 
-// Expiry is when a certificate expires.
+// Expiry has the time when a certificate expires.
 type Expiry struct {
 	Name  string // the first name of the certificate
 	Index int    // index in the settings

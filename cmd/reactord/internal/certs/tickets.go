@@ -22,9 +22,9 @@ type TicketKey struct {
 }
 
 const (
-	// keyLife is how long a key encrypts tickets.
+	// keyLife is the time for which a key encrypts tickets.
 	keyLife = 24 * time.Hour
-	// keysKept is how many keys can decrypt tickets: a ticket is valid for a week (RFC 8446, section 4.6.1).
+	// keysKept is the number of keys that can decrypt tickets: a ticket is valid for a week (RFC 8446, section 4.6.1).
 	keysKept = 8
 	// maxKeys limits a file of keys.
 	maxKeys = 64

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// large is a file with so many listeners and servers, ten servers a backend.
+// large returns a file with these numbers of listeners and servers, ten servers per backend.
 func large(listeners, servers int) []byte {
 	var b strings.Builder
 	b.WriteString("listeners:\n")
@@ -59,7 +59,7 @@ func BenchmarkPrint(b *testing.B) {
 	}
 }
 
-// unknownKeys is a file with so many unknown keys, in one mapping or in many.
+// unknownKeys returns a file with this number of unknown keys, in one mapping or in many.
 func unknownKeys(n int, one bool) []byte {
 	var b strings.Builder
 	if one {

@@ -42,7 +42,7 @@ func TestForeignTables(t *testing.T) {
 	}
 }
 
-// A valid file with what is probably not meant is told so, and one without is not.
+// A valid file with probable mistakes gets warnings, and one without gets none.
 func TestUnusual(t *testing.T) {
 	const file = `
 listeners: [{name: a, address: 'tcp://127.0.0.1:1', routes: [{backends: [{backend: b}]}]}]

@@ -9,7 +9,8 @@ import (
 
 type position = yamltree.Position
 
-// place is where a setting and its contents are in the file. It is nil for a setting that the file does not have.
+// place has the positions of a setting and of its contents in the file. It is nil for a setting that the file does not
+// have.
 type place struct {
 	at      position // of the value
 	key     position // of the key; zero for entries of lists, and for a setting whose key is misspelt

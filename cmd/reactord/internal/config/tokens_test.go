@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// manyKeys is a mapping of so many keys, with values that make it hard to find its end.
+// manyKeys returns a mapping with this number of keys, with values that make it hard to find its end.
 func manyKeys(n int, indent string) string {
 	var b strings.Builder
 	for i := range n {

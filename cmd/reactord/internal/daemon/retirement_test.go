@@ -16,7 +16,7 @@ import (
 )
 
 // TestRetirement plays signals (s) and requests of the successor (r), a second apart. The drain begins, and connections
-// are reset, after so many seconds. The drain's timeout is a minute.
+// are reset, after these numbers of seconds. The drain's timeout is a minute.
 func TestRetirement(t *testing.T) {
 	const drain = 60
 	for _, test := range []struct {

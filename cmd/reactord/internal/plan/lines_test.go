@@ -17,7 +17,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// small is a file with a listener "web" and a backend "app" with two servers.
+// small returns a file with a listener "web" and a backend "app" with two servers.
 func small() *File {
 	c := config.New()
 	l, b := config.NewListener(), config.NewBackend()

@@ -78,7 +78,7 @@ func TestControlIsAPart(t *testing.T) {
 	}
 }
 
-// What is wrong with one item is told by its name, and nothing changes. Without it, the rest comes into force.
+// An error of one item has its name, and nothing changes. Without that item, the rest takes effect.
 func TestControlErrors(t *testing.T) {
 	refuse := netip.MustParseAddrPort("127.0.0.9:83")
 	for _, test := range []struct {
@@ -128,7 +128,7 @@ func TestControlErrors(t *testing.T) {
 	}
 }
 
-// A file that takes a name or an address of the control plane comes into force, and what was there is told.
+// A file that takes a name or an address of the control plane takes effect, and the displaced items are reported.
 func TestFileWinsOverControl(t *testing.T) {
 	next := small()
 	file := small()
@@ -261,7 +261,7 @@ func TestControlKeepsServersUntilAnAnswer(t *testing.T) {
 	})
 }
 
-// A caller that does not wait any longer is told so, and the change continues.
+// A caller that stops waiting gets the error of its context, and the change continues.
 func TestControlIsGivenUp(t *testing.T) {
 	p, _ := started(t, Config{Load: always(small())})
 	ctx, cancel := context.WithCancel(t.Context())

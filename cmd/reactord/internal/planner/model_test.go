@@ -103,7 +103,7 @@ func (w *world) load(context.Context) (*plan.File, error) {
 	if w.loadErr != nil {
 		return nil, w.loadErr
 	}
-	f := *w.file // as if it was read anew
+	f := *w.file // as if it was read again
 	return &f, nil
 }
 

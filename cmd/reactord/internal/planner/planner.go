@@ -91,7 +91,7 @@ type override struct {
 	done chan error
 }
 
-// report is what a source has found.
+// report is the result of a source's lookup.
 type report struct {
 	servers []plan.Server // nil: as in the last report
 	err     error

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// listenerState is what a listener does. It only advances:
+// listenerState is the state of a listener. It only advances:
 //
 //	opened  → serving  start, on its loop
 //	serving → closing  stop: the plan no longer has the listener, or the worker drains
@@ -126,7 +126,7 @@ type acceptTimer listener
 
 func (a *acceptTimer) OnTimer(int64) { (*listener)(a).acceptQueued() }
 
-// verdict says what becomes of the next connection of a listener.
+// verdict is the decision about the next connection of a listener.
 type verdict uint8
 
 const (

@@ -30,7 +30,7 @@ const (
 
 func (s sideSet) has(side int) bool { return s&(1<<side) != 0 }
 
-// phase is how far a connection has come. It only advances:
+// phase is the phase of a connection. It only advances:
 //
 //	opening    → connecting  connect: its backend is known
 //	connecting → flowing     flow: a server is connected, and was greeted

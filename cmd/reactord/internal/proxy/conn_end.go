@@ -138,7 +138,7 @@ func (e closeReason) String() string { return closeReasons[e].By + "/" + closeRe
 // in.
 const firstOfAnyPhase = reasonServerDown
 
-// phaseCodes is what HAProxy writes for the phases of an open connection.
+// phaseCodes has HAProxy's codes for the phases of an open connection.
 var phaseCodes = map[string]string{
 	"opening": "R", "queue": "Q", "connect": "C", "greeting": "C", "data": "D", "last_data": "L",
 }

@@ -53,7 +53,7 @@ func (l *byteLimits) least(from int) (bytes int64) {
 	return bytes
 }
 
-// throttle is what a limited direction has.
+// throttle is the state of a direction with limited bandwidth.
 //
 //	flows → waits  grant: the credits may not be granted yet
 //	waits → flows  OnTimer; or the limits have changed

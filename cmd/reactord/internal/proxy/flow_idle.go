@@ -10,7 +10,7 @@ import (
 // All timeouts of a connection are checked by its one timer. While bytes flow the timer is not moved with each of them:
 // the time of the last one is checked when it expires.
 
-// idleChecks is how often a connection is checked for idleness in the time for which it may be idle.
+// idleChecks is the number of checks of a connection within its idle timeout.
 const idleChecks = 4
 
 // forever is a timeout that does not pass.

@@ -25,8 +25,8 @@ const (
 // ended reports whether nothing more is sent to dst.
 func (s pipeState) ended() bool { return s == pipeHalfClosed || s == pipeBroken }
 
-// regime is how the bytes of a direction are moved. pipe.regime decides; between small and large items the receive
-// decides by itself, and the pipe learns it from the credits of an item.
+// regime is the way in which the bytes of a direction are moved. pipe.regime decides; between small and large items the
+// receive decides by itself, and the pipe learns it from the credits of an item.
 type regime uint8
 
 const (

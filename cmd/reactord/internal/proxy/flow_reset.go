@@ -13,7 +13,7 @@ import (
 // The kernel reports a reset once: to the receive, to a send, or to a poll, whichever is first. After a send was told,
 // the receive of that socket completes with EOF. After EOF no receive is in flight that could be told.
 
-// sideState says whether a side was reset:
+// sideState is the state of a side with regard to resets:
 //
 //	present   → resetSeen  a send was told of the reset; the receive will report EOF (sawReset)
 //	present   → gone       the receive, a splice or the watch was told (sideReset)

@@ -24,8 +24,8 @@ type table struct {
 	prefixRates *limit.Prefixes // of Limits.SourceRate, if that is a limit
 }
 
-// sharedListener is what the loops share of a listener. It lives as long as plans have its key, and until its last
-// connection has ended.
+// sharedListener is the part of a listener that the loops share. It lives as long as plans have its key, and until its
+// last connection has ended.
 type sharedListener struct {
 	key       plan.ListenerKey
 	address   netip.AddrPort    // that the sockets have
@@ -41,7 +41,7 @@ type sharedListener struct {
 	loops     []*listener // by index of the worker; fixed
 }
 
-// settings are what a plan says of a listener. They do not change: those of the next plan are others. A connection uses
+// settings are those of a listener in a plan. They are immutable: the next plan has other ones. A connection uses
 // those that were in force when it was accepted.
 type settings struct {
 	*plan.Listener

@@ -270,7 +270,7 @@ func (c *call) Run() { c.f(c.w) }
 // Abandon does nothing: the loop has ended.
 func (c *call) Abandon(error) {}
 
-// Config is what a proxy has for its life. All else is in its plan.
+// Config configures a proxy for its whole life. All other settings are in its plan.
 type Config struct {
 	Ring      reactor.RingKind
 	Loops     int            // 0: one for each CPU
@@ -279,7 +279,7 @@ type Config struct {
 	Log       *zap.Logger    // nil discards
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
 	Tickets   *certs.Tickets // the keys of session tickets; nil makes new ones
-	// Health is what the process before this one has known of servers.
+	// Health is the health of servers as the previous process left it.
 	Health upstream.Handover
 	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets
 	// for a process to come.

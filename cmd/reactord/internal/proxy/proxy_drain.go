@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// DrainPhase is how far a drain has come. It only advances:
+// DrainPhase is the phase of a drain. It only advances:
 //
 //	not draining → delay    Drain
 //	delay        → closing  the delay has passed: accepting has ended

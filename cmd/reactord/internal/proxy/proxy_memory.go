@@ -90,7 +90,7 @@ func (p *Proxy) checkMemory(walked float64) float64 {
 	return patience
 }
 
-// memoryMeter is where memory is read. The zero value is the system.
+// memoryMeter reads the memory in use. The zero value reads that of the system.
 type memoryMeter struct {
 	proc, cgroup string // directories; "": /proc/self and /sys/fs/cgroup
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 )
 
-// sharedBackend is what the loops share of a backend: the queue of connections that wait for room, and counters. On
-// each loop they get room in order; the loops take turns.
+// sharedBackend is the part of a backend that the loops share: the queue of connections that wait for room, and
+// counters. On each loop they get room in order; the loops take turns.
 type sharedBackend struct {
 	queued       atomic.Int64
 	_            [64]byte
@@ -28,7 +28,7 @@ type sharedBackend struct {
 	noServerLog  logEvery        // warnings about these
 }
 
-// backend is what one loop has of a backend.
+// backend is the part of a backend on one loop.
 type backend struct {
 	worker       *worker
 	upstream     *upstream.Backend
@@ -43,7 +43,7 @@ type backend struct {
 	waiter       *limit.Waiter // among those of the sharedBackend
 }
 
-// sharedBackends are those of a proxy, made when a connection first needs them.
+// sharedBackends has those of a proxy, made when a connection first needs them.
 type sharedBackends struct {
 	mu sync.Mutex // held to add one, not to read one
 	of sync.Map   // *upstream.Backend → *sharedBackend

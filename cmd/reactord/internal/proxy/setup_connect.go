@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// dial is what a connection needs until it has a server. The first attempt to connect is an operation whose receiver
+// dial is the state of a connection until it has a server. The first attempt to connect is an operation whose receiver
 // is the dial: nearly all connections succeed with it, and when a server does not answer, very many wait for it.
 // Whatever comes behind it, or has to wait before it, is a task:
 //
@@ -263,7 +263,7 @@ func (a attempt) Connect(_ *attemptOp, r sender.Receiver[struct{}]) sender.Opera
 // CompletionBehavior implements [sender.CompletionDescriber].
 func (attempt) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
-// dialTask is what a dial needs while its task runs. It is the receiver of the task, and its environment.
+// dialTask is the state of a dial while its task runs. It is the receiver of the task, and its environment.
 type dialTask struct {
 	sender.EmptyEnv
 	dial    *dial

@@ -13,7 +13,7 @@ import (
 // in the ClientHello, and the address in the PROXY header. If such a refusal counted against the server, any client
 // could have servers ejected. So a failure after the server has been told is judged first.
 
-// fault is who is to blame that a server could not be used.
+// fault is the party that is to blame for an attempt that failed.
 type fault uint8
 
 const (

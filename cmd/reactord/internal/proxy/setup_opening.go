@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// stage is how far an opening has come. It only advances. What the listener does not ask for is skipped.
+// stage is the stage of an opening. It only advances. Stages that the listener does not need are skipped.
 //
 //	header    → preamble   a PROXY header came
 //	preamble  → hello      the client has asked for TLS
@@ -56,7 +56,7 @@ type opening struct {
 	transport   transports // 0: the first bytes were not looked at
 }
 
-// openingTask is what an opening needs while its task runs. It is the receiver of the task, and its environment.
+// openingTask is the state of an opening while its task runs. It is the receiver of the task, and its environment.
 type openingTask struct {
 	sender.EmptyEnv
 	opening *opening

@@ -19,7 +19,7 @@ type tlsLayer struct {
 	relays [2]*relay // by direction, while bytes are in flight
 }
 
-// tlsState is what TLS with a side may still do:
+// tlsState is the state of TLS with a side:
 //
 //	handshake → open      the handshake is done
 //	open      → notified  passEOF, farewell: close_notify is written, and nothing else from now on

@@ -15,11 +15,11 @@ import (
 // without TLS. What differs is here: bytes go through crypto/tls, and what is in flight is in a relay.
 
 const (
-	// maxRecord is how many bytes a TLS record holds (RFC 8446, section 5.1).
+	// maxRecord is the maximum number of bytes in a TLS record (RFC 8446, section 5.1).
 	maxRecord = 16 << 10
 	// recordBuffer is the size of a buffer: of a record with what is around it.
 	recordBuffer = 18 << 10
-	// minRoom is how much room a buffer has left that is filled further.
+	// minRoom is the least room of a buffer that is filled further.
 	minRoom = 1 << 10
 	// maxRelay bounds the bytes of a relay that wait to be sent. Those of Backend.Buffer that arrived and are beyond it
 	// stay as they came.

@@ -20,7 +20,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// handshake is what a side needs until its handshake is done.
+// handshake is the state of a side until its handshake is done.
 type handshake struct {
 	side     *tlsSide
 	t        *task.T

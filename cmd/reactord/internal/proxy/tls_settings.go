@@ -11,14 +11,14 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/wire/clienthello"
 )
 
-// tlsTermination is how TLS with clients ends, at a listener or for one of its routes. It does not change.
+// tlsTermination configures the TLS termination of a listener or one of its routes. It is immutable.
 type tlsTermination struct {
 	*tls.Config
 	keys   *certs.Server
 	config *config.ServerTLS
 }
 
-// tlsTerminations are those of a listener and its routes, each once.
+// tlsTerminations has the different ones of a listener and its routes.
 type tlsTerminations []*tlsTermination
 
 // newTerminations returns the terminations of a listener and of its routes, the listener's own first.

@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// workerState is what a worker does with connections. It only advances:
+// workerState is the state of a worker. It only advances:
 //
 //	serving                      → stopped   stopAccepting
 //	serving, stopped             → draining  drain
@@ -27,7 +27,7 @@ const (
 	workerClosed               // connections are reset, and so are those that are still accepted
 )
 
-// worker is what the proxy has on one loop.
+// worker is the part of the proxy on one loop.
 type worker struct {
 	proxy     *Proxy
 	loop      *reactor.Loop

@@ -2,7 +2,7 @@ package stats
 
 import "time"
 
-// ControlPlane is what is known of the control plane.
+// ControlPlane is a reading of the client of the control plane.
 type ControlPlane struct {
 	Server      string    `json:"server" doc:"Connected server, or the one tried last."`
 	Connected   bool      `json:"connected"`

@@ -19,7 +19,7 @@ var Cells = histogram.New(2, -12, 12, 500*time.Microsecond, time.Millisecond, 5*
 	10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond, time.Second, 5*time.Second,
 	10*time.Second, time.Minute, 10*time.Minute, time.Hour)
 
-// durationCells is how many [Cells] there are.
+// durationCells is the number of [Cells].
 const durationCells = 109
 
 // Observe counts a duration in nanoseconds.

@@ -2,8 +2,8 @@ package stats
 
 // All is a reading of a proxy.
 type All struct {
-	Process   *Process   // nil: none
-	AccessLog *AccessLog // nil: none
+	Process   *Process   // may be nil
+	AccessLog *AccessLog // may be nil
 	Listeners []Listener
 	Backends  []Backend
 	Servers   []Server

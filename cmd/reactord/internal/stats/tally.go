@@ -22,7 +22,7 @@ func (t Tally[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// Count is how often something happened for one reason. What never happened is not listed.
+// Count is the number of events with one reason. It is listed only if it is not 0.
 type Count struct {
 	Reason string `json:"reason"`
 	Count  uint64 `json:"count"`
@@ -38,7 +38,7 @@ func Sum(all Tally[Count]) (n uint64) {
 	return n
 }
 
-// EndCount is how many connections ended in one way. What never happened is not listed.
+// EndCount is the number of connections that ended in one way. It is listed only if it is not 0.
 type EndCount struct {
 	By    string `json:"by" doc:"What ended them, as in the metrics."`
 	Phase string `json:"phase"`
@@ -47,7 +47,7 @@ type EndCount struct {
 
 func (e EndCount) happened() bool { return e.Count > 0 }
 
-// Handshakes is how many TLS handshakes had one result. What never happened is not listed.
+// Handshakes is the number of TLS handshakes with one result. It is listed only if it is not 0.
 type Handshakes struct {
 	Version string `json:"version" doc:"Of TLS, as 1.3; none: the sides have agreed on none."`
 	Result  string `json:"result" doc:"As in the metrics: full, resumed, failed or timeout."`

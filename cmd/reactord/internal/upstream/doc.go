@@ -49,7 +49,7 @@
 //	roster.go     which servers are checked, if not all are
 //	ejection.go   takes it out when connects fail
 //	slowstart.go  the weight of a server that has come up
-//	handover.go   what the next process is told of health
+//	handover.go   the health that a process hands over to its successor
 //	retry.go      the budget of retries
 //	reason.go     why connects fail
 //	counters.go   what is counted

@@ -32,7 +32,7 @@ type Server struct {
 	inherited *ServerHealth // from the previous process, until the server joins; may be nil
 }
 
-// life says whether a server is in the plan:
+// life is the state of a server with regard to the plan:
 //
 //	new    → member  a plan with it is put in force
 //	member → gone    a plan without it is put in force, or the directory stops

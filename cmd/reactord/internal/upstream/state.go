@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// State is what a server may be used for. Four signals report a state each; the most severe one wins.
+// State is the usability of a server. Four signals report a state each; the most severe one wins.
 //
 //	the plan    Up → Drain, Maintenance and back     whenever a plan is put in force
 //	the checks  Waiting → Up, Down                   the first check has ended
@@ -57,7 +57,7 @@ const (
 	signalCount
 )
 
-// status is what is known of a server. It is immutable: the control loop replaces it.
+// status is the status of a server. It is immutable: the control loop replaces it.
 type status struct {
 	states  [signalCount]State
 	reasons [signalCount]string // for people

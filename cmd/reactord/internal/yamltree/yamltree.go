@@ -19,7 +19,7 @@ import (
 // Position is a line and a column of a text, counted from 1.
 type Position struct{ Line, Column int }
 
-// Error is what is wrong with a text, and where.
+// Error is an error in a text, with its position.
 type Error struct {
 	At   Position
 	Text string

@@ -43,7 +43,7 @@ type Program struct {
 	state programState
 }
 
-// programState is what a Program does:
+// programState is the state of a Program:
 //
 //	alone     → upgrading  Start
 //	upgrading → alone      the successor has failed

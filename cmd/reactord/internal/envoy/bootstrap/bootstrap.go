@@ -13,12 +13,12 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/stream"
 )
 
-// Bootstrap is what a bootstrap of Envoy says to a data plane of layer 4.
+// Bootstrap has those parts of an Envoy bootstrap that concern a data plane of layer 4.
 type Bootstrap struct {
 	Node Node
 	// Servers are the servers of ADS, the preferred ones first. There is at least one.
 	Servers []stream.Server
-	// ConnectTimeout is how long connecting to them may take.
+	// ConnectTimeout limits the time to connect to them.
 	ConnectTimeout time.Duration
 	// PingInterval and PingTimeout are as in [stream.Config]; zero: the bootstrap does not say.
 	PingInterval, PingTimeout time.Duration
@@ -28,7 +28,7 @@ type Bootstrap struct {
 	Admin Address
 	// Listeners are those of the bootstrap itself that can be served: for readiness and metrics.
 	Listeners []Listener
-	// Warnings are what the author of the bootstrap may miss.
+	// Warnings has what the author of the bootstrap may have overlooked.
 	Warnings []string
 	// Ignored are the fields that mean nothing here, by their paths.
 	Ignored []string
@@ -47,10 +47,10 @@ type Node struct {
 	Metadata              map[string]any // as in JSON
 }
 
-// connectTimeout is that of Envoy.
+// connectTimeout is Envoy's default.
 const connectTimeout = 5 * time.Second
 
-// initialFetchTimeout is that of Envoy.
+// initialFetchTimeout is Envoy's default.
 const initialFetchTimeout = 15 * time.Second
 
 // Bootstrap reads the bootstrap that the flags name. Its file is read once.

@@ -74,7 +74,7 @@ func (b *Bootstrap) cluster(c *clusterFields, s *serviceFields, secrets []secret
 	return nil
 }
 
-// kindsOfClusters are those whose endpoints are in the bootstrap.
+// kindsOfClusters has the types of clusters whose endpoints are in the bootstrap.
 var kindsOfClusters = []any{nil, "STATIC", "STRICT_DNS", "LOGICAL_DNS", float64(0), float64(1), float64(2)}
 
 // check reports what is not supported of a cluster.

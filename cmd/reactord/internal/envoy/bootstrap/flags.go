@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Flags are those of Envoy that mean something here.
+// Flags has the flags of Envoy that have an effect.
 type Flags struct {
 	ConfigPath string // --config-path, -c
 	ConfigYAML string // --config-yaml: put over the file

@@ -6,7 +6,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
-// maxDepth is how deep a document may be nested.
+// maxDepth limits the nesting of a document.
 const maxDepth = 100
 
 // parseYAML reads the only document of a YAML text as JSON has it, without anchors, aliases and tags. It returns nil

@@ -159,7 +159,7 @@ func (l *Listeners) start(key place, w *Listener) error {
 	return nil
 }
 
-// backlog is how many connections may wait to be accepted.
+// backlog limits the connections that wait to be accepted.
 const backlog = 128
 
 // listen opens an address. It replaces the file of a unix socket whose process is gone.

@@ -16,7 +16,7 @@ type File struct {
 	info os.FileInfo // identifies the file
 }
 
-// Access says who may connect to a socket, by write permission for its file.
+// Access has the owner and the mode of a socket's file, whose write permission allows to connect.
 type Access struct {
 	Mode     fs.FileMode // permissions
 	UID, GID int         // owner and group; -1 leaves them, initially the process's

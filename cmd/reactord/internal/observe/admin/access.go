@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Access says where the admin API is, and how to authenticate.
+// Access is the address of the admin API, with credentials.
 type Access struct {
 	// Address is "unix:///PATH", "tcp://HOST:PORT" or "http://HOST:PORT" with a loopback address, or
 	// "https://HOST:PORT".
@@ -29,7 +29,7 @@ type Access struct {
 	Own bool
 }
 
-// target is what a client connects to.
+// target is the address that a client connects to.
 type target struct {
 	network, address string // in the form of package net
 	url              string // URL up to the path

@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// inFlightTimeout is how long to wait for a loop's list of operations.
+// inFlightTimeout bounds the wait for a loop's list of operations.
 const inFlightTimeout = 2 * time.Second
 
 func (a *API) loops(context.Context, *None) (Loops, error) {
@@ -56,7 +56,7 @@ type SlowTurns struct {
 	turns []SlowTurn
 }
 
-// maxSlowTurns is how many slow turns are remembered.
+// maxSlowTurns is the number of slow turns that are kept.
 const maxSlowTurns = 16
 
 // Add records a turn, as [reactor.LoopConfig.OnSlowTurn]. It may be called from any goroutine.

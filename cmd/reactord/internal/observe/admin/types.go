@@ -224,7 +224,7 @@ type Place struct {
 	Text   string `json:"text" doc:"What is wrong, and what to write instead."`
 }
 
-// DrainQuery says how to drain.
+// DrainQuery has the parameters of a drain.
 type DrainQuery struct {
 	Hold bool `query:"hold" doc:"Only fail /readyz, until another request; connections are still accepted and served."`
 }

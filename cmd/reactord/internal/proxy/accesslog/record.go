@@ -73,7 +73,7 @@ type TLS struct {
 	Resumed         bool
 }
 
-// End is how a connection ended.
+// End describes the end of a connection.
 type End struct {
 	By    string // what ended it
 	Phase string // in which phase

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Admission is how many connections a listener has and may have, on all loops together.
+// Admission counts and limits the connections of a listener, on all loops together.
 type Admission struct {
 	budget *Budget
 	limit  atomic.Int64 // connections at most; 0: as many as there are descriptors for

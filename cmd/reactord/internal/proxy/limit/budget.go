@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Budget is how many connections the process may have. Each takes a pair of descriptors, and so does the kernel pipe of
+// Budget limits the connections of the process. Each takes a pair of descriptors, and so does the kernel pipe of
 // a splice. Half of the pairs are guaranteed to the listeners, in equal parts. The other half is common: a listener
 // that has used its part takes common pairs as it needs them. The loops share the budget.
 //

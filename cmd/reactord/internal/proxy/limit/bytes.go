@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// ByteRate is how fast a bucket of bytes is refilled, and how much it holds. The zero ByteRate is without limit.
+// ByteRate is the fill rate and the capacity of a bucket of bytes. The zero ByteRate is without limit.
 type ByteRate struct {
 	perSecond int64
 	burst     int64 // ns: how long it takes to refill the bucket

@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// Rate is how fast a bucket of connections is refilled, and how much it holds. The zero Rate is without limit.
+// Rate is the fill rate and the capacity of a bucket of connections. The zero Rate is without limit.
 type Rate struct {
 	interval int64 // ns for one connection
 	burst    int64 // connections

@@ -2,7 +2,7 @@ package pool
 
 // Of keeps Ts. The zero value is ready for use.
 type Of[T any] struct {
-	// Limit is how many unused Ts are kept. 0: 256.
+	// Limit is the maximum number of unused Ts that are kept. 0: 256.
 	Limit int
 	free  []*T
 }

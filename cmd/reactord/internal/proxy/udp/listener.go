@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// state is what a listener does. It only advances:
+// state is the state of a listener. It only advances:
 //
 //	opened              → serving    Start
 //	serving             → handedOver HandOver
@@ -29,11 +29,11 @@ const (
 	closed
 )
 
-// Config is what a listener is made of.
+// Config configures a listener.
 type Config struct {
 	Loop  *reactor.Loop
 	Owner Owner
-	// Address is where the sockets listen.
+	// Address is the address of the sockets.
 	Address netip.AddrPort
 	// Broadcasts says that datagrams to addresses of broadcast and multicast are served. Each socket gets them: so one
 	// of several listeners with the same address has it.

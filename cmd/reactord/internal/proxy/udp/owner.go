@@ -22,7 +22,7 @@ type Owner interface {
 	Closed()
 }
 
-// Account is what an owner keeps of a session. Its methods are called on the loop's thread.
+// Account is the owner's side of a session. Its methods are called on the loop's thread.
 type Account interface {
 	// Bind gives the socket for the server its options and its local address, before it is connected.
 	Bind(*reactor.Socket) error
@@ -72,9 +72,9 @@ const (
 // Drops are the names of the reasons, for metrics.
 var Drops = [DropCount]string{"refused", "draining", "full", "error", "ended"}
 
-// Tally is what has moved. The index of a direction is that of the side that datagrams come from.
+// Tally counts forwarded and dropped datagrams. The index of a direction is that of the side that datagrams come from.
 type Tally struct {
-	Datagrams, Bytes [2]uint64 // that were sent on
+	Datagrams, Bytes [2]uint64 // forwarded
 	Dropped          [DropCount]uint64
 }
 

@@ -33,7 +33,7 @@ type packet struct {
 const (
 	// maxSegments is how many datagrams the kernel takes as one: UDP_MAX_SEGMENTS of the oldest that has them.
 	maxSegments = 64
-	// maxBytes is how many bytes it takes as one.
+	// maxBytes is the maximum number of bytes that it takes as one.
 	maxBytes = 65000
 )
 

@@ -18,7 +18,7 @@ type received struct {
 	segment  int // the size of each datagram but the last
 }
 
-// origin is where a datagram was received, and gets credit for it.
+// origin is the operation that received a datagram, which gets credit for it.
 type origin interface{ grantCredit() }
 
 // take takes over a datagram. The caller releases it.

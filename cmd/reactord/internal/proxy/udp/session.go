@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sessionState is how far a session has come. It only advances:
+// sessionState is the state of a session. It only advances:
 //
 //	connecting → flowing  connected: datagrams are sent to the server
 //	any        → ending   End: its socket is closed
@@ -86,7 +86,7 @@ func (s *Session) IdleSince() int64 { return s.active }
 // Over reports whether the session has ended, or is ending.
 func (s *Session) Over() bool { return s.state >= ending }
 
-// dial is what a session needs until its socket is connected.
+// dial is the state of a session until its socket is connected.
 type dial struct {
 	sender.EmptyEnv
 	session *Session

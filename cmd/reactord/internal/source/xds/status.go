@@ -19,7 +19,7 @@ type ReadyListener struct {
 	Path    string
 }
 
-// notes is what is remembered for status readings.
+// notes records the history for status readings.
 type notes struct {
 	versionsOf string // server that sent what is held, or "" if unknown
 	began      time.Time

@@ -40,7 +40,7 @@ type Group struct {
 	ejected                []int32 // members that are a last resort
 }
 
-// member is what Pick needs of a server.
+// member is a server as Pick needs it.
 type member struct {
 	id      uint64
 	load    *Load
@@ -55,8 +55,8 @@ type member struct {
 // neither s nor servers. It panics on an unknown policy.
 func NewGroup(s *config.Balance, servers []Server) *Group { return (*Group)(nil).Renew(s, servers) }
 
-// Renew computes the group of a changed backend, and reuses the tables of g that are still valid: health does not affect
-// them. g may be nil, and does not change.
+// Renew computes the group of a changed backend, and reuses the tables of g that are still valid: health does not
+// affect them. g may be nil, and does not change.
 func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 	next := &Group{
 		policy:     policyOf(s.Policy),

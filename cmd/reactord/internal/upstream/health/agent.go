@@ -25,7 +25,7 @@ const maxPercent = 1000
 // defaultAgentTimeout applies to an agent without a timeout.
 const defaultAgentTimeout = time.Second
 
-// AgentReport is what an agent has reported. What it leaves out stays as it was.
+// AgentReport is the report of an agent. What it omits stays as it was.
 type AgentReport struct {
 	Weight int        // percentage of the configured weight
 	State  AgentState // administrative

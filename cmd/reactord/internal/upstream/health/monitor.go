@@ -72,7 +72,7 @@ const (
 	stopping
 )
 
-// Status is what a Monitor knows of its server.
+// Status is the status of a Monitor's server.
 type Status struct {
 	State        State
 	Since        int64         // when State began, on the loop's clock
@@ -293,7 +293,7 @@ func (a *asking) outcome(err error, _ time.Duration) {
 	}
 }
 
-// recurring is what a job repeats.
+// recurring is the task that a job repeats.
 type recurring interface {
 	period() time.Duration   // usual time between two runs; 0 if disabled
 	interval() time.Duration // time to the next run, in the current state; 0 if period is

@@ -129,7 +129,7 @@ type wire struct {
 
 func newWire(over net.Conn) *wire { return &wire{Conn: over, first: make(chan struct{})} }
 
-// lastWords is how long to wait for an alert of a server that has sent nothing else.
+// lastWords bounds the wait for an alert of a server that has sent nothing else.
 const lastWords = 50 * time.Millisecond
 
 // Read reads from the connection.

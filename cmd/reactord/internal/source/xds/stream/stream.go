@@ -234,7 +234,7 @@ func (s *Stream) begin() error {
 	return nil
 }
 
-// grace is how long to wait for the reason after a Send has failed.
+// grace bounds the wait for the reason after a Send has failed.
 const grace = time.Second
 
 // reason returns why sending to a stream failed: what Recv returns. The session has returned, but its Recv may still

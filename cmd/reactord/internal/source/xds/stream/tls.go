@@ -87,7 +87,7 @@ const (
 	IP
 )
 
-// How is how a [Name] matches.
+// How is the way in which a [Name] matches.
 type How uint8
 
 // Ways to match.

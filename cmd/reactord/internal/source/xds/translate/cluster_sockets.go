@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/tlspb"
 )
 
-// transport is how to connect to servers.
+// transport has the transport sockets of a cluster's servers.
 type transport struct {
 	proxy config.ProxyVersion // of the PROXY header that is sent
 	tls   *clientTLS          // nil without TLS

@@ -8,7 +8,7 @@ import (
 // addresses is a set of addresses. of returns how much of a network it contains.
 type addresses interface{ of(netip.Prefix) part }
 
-// part is how much of a network a set contains.
+// part is the extent to which a set contains a network.
 type part uint8
 
 const (

@@ -45,7 +45,7 @@ func (c *chainReader) rbac(r reading, m *listenerpb.RBAC, ch *chain) {
 	ch.route.Allow, ch.route.Deny = prefixes(allow), prefixes(deny)
 }
 
-// clients is who may connect: from these addresses, with a certificate for these names.
+// clients has the clients that may connect: from these addresses, with a certificate for these names.
 type clients struct {
 	addresses addresses
 	named

@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/tlspb"
 )
 
-// common is what TLS contexts of clients and servers have in common.
+// common has the common part of TLS contexts of clients and servers.
 type common struct {
 	minVersion, maxVersion config.TLSVersion
 	ciphers, curves, alpn  []string

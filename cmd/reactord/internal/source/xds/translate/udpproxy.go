@@ -6,7 +6,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/envoypb/listenerpb"
 )
 
-// datagram is what happens to the datagrams of a listener.
+// datagram has the settings for the datagrams of a listener.
 type datagram struct {
 	cluster string
 	idle    time.Duration // 0 for no limit

@@ -1,6 +1,6 @@
 package translate
 
-// demand is what listeners require of the backend of a cluster.
+// demand has the requirements of listeners for the backend of a cluster.
 type demand struct {
 	hash      bool // hash by the client's address, if the cluster hashes; otherwise random
 	datagrams bool // used by a UDP listener

@@ -102,7 +102,7 @@ func (s *Server) Answers() (acks int, nacks []string, node string) {
 	return s.acks, s.nacks, s.node
 }
 
-// client is what a stream has subscribed to and received.
+// client has the subscriptions of a stream, and the resources that it has received.
 type client struct {
 	everything bool
 	names      map[string]bool
