@@ -102,11 +102,11 @@
 //   - Work that a scheduler abandons completes stopped if stop was requested or the resource is shutting down. If the
 //     resource refuses the work, it completes with the reason as its error: [ErrClosed], [ErrFull] and others, see
 //     [Runner].
-//   - A user's function that panics completes the algorithm with a [*PanicError]. So does the Connect of a sender that
-//     an algorithm connects while it runs. A function that calls runtime.Goexit, as testing's FailNow does, completes
-//     the algorithm with [ErrGoexit]. The resources of this module survive that: a pool replaces its worker, and a run
-//     loop continues in the deferred functions of its goroutine, which ends when the loop has ended. Receivers must not
-//     panic.
+//   - A user's function that panics completes the algorithm with a [*PanicError]. So does a panic in Connect, if the
+//     algorithm connects the sender while it runs. A function that calls runtime.Goexit, as testing's FailNow does,
+//     completes the algorithm with [ErrGoexit]. The resources of this module survive that: a pool replaces its worker,
+//     and a run loop continues in the deferred functions of its goroutine, which ends when the loop has ended.
+//     Receivers must not panic.
 //
 // # Environments
 //

@@ -31,8 +31,8 @@ const (
 func Merge(parts Parts) (*Plan, error) { return MergeFrom(nil, &parts, nil) }
 
 // MergeFrom merges like [Merge], and shares what is equal with the plan before: equal settings are the same pointer.
-// Backends that unchanged reports are taken from before, whose listeners and settings must be those of parts; if
-// unchanged is nil, all are merged. parts caches its merged file and control plane.
+// It reuses the backends of before for which unchanged returns true; their listeners and settings must be those of
+// parts. If unchanged is nil, all are merged. parts caches its merged file and control plane.
 func MergeFrom(before *Plan, parts *Parts, unchanged func(backend string) bool) (*Plan, error) {
 	w, err := parts.mergeFile()
 	if err != nil {

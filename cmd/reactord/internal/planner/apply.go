@@ -26,8 +26,8 @@ func (p *Planner) apply(ctx context.Context, changes []change) {
 	}
 }
 
-// try puts all of the changes in force, or none. Items of the control plane make room for a file: a name or an address
-// that it has belongs to it.
+// try puts all of the changes in force, or none. If the control plane and the file use the same name or address, the
+// file wins, and the control plane's item is left out.
 func (p *Planner) try(ctx context.Context, changes []change) error {
 	var left []*plan.ControlError
 	for {
@@ -97,7 +97,7 @@ func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan
 	return nil
 }
 
-// untouched returns a function that reports whether no change concerns a backend, or nil if all may be concerned.
+// untouched returns a predicate for the backends that no change touches; nil if all may be touched.
 func untouched(changes []change, before *plan.Plan) func(string) bool {
 	touched := map[string]bool{}
 	for _, c := range changes {

@@ -141,8 +141,8 @@ func (p *Planner) updateDiscovery() {
 	p.cfg.Discover(all...)
 }
 
-// configs returns configurations with all sources of a file and a part of the control plane. The settings of discovery
-// are those of the file.
+// configs returns the configurations whose discovery must run: the file's, and one for the backends of the control
+// plane, with the resolver of the file.
 func configs(f *plan.File, c *plan.Control) []*config.Config {
 	if len(c.Sources()) == 0 {
 		return []*config.Config{f.Config}

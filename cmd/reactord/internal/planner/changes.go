@@ -56,7 +56,7 @@ func (p *Planner) takeChanges() []change {
 	return all
 }
 
-// takeEarly takes the reports of new sources out for the parts in progress that wait for them, and drops those of
+// takeEarly moves the reports of new sources to the parts in progress that wait for them, and drops the reports of
 // sources that no longer exist.
 func (p *Planner) takeEarly(reports map[plan.Source]report) {
 	known, first := p.knownSources(), p.good.File == nil

@@ -298,8 +298,7 @@ var rejectionTexts = [verdictCount]string{
 	rejectDraining: "the process drains",
 }
 
-// logRefused writes the line of a connection that was refused, if there is one for such connections. The
-// access log says how many there are per second at most.
+// logRefused writes a line for a refused connection to the access log, which limits such lines per second.
 func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
 	w := l.worker
 	if w.accessLog == nil || !l.shared.settings.Load().AccessLog {
@@ -409,8 +408,8 @@ func (p *Proxy) FailingListeners() (names []string) {
 	return names
 }
 
-// stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the
-// listener would reset them. Unless another process has the same sockets, and serves the queues.
+// stop ends accepting. Connections that are already queued are accepted first, whatever the limits, because closing
+// the listener would reset them. If another process shares the sockets, they are left to it.
 func (l *listener) stop(handedOver bool) {
 	if l.udp != nil {
 		l.stopUDP(handedOver)

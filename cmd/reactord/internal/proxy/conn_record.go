@@ -78,7 +78,7 @@ func (r *logRecord) retried() {
 	}
 }
 
-// connected notes that the server is connected. What was not spent in the queue was spent on connecting.
+// connected notes that the server is connected. Time that was not spent in the queue counts as connecting.
 func (r *logRecord) connected(now int64) {
 	if r != nil {
 		r.phases[accesslog.Connect] = time.Duration(now-r.phaseBegan) - r.phases[accesslog.Queue]
@@ -100,8 +100,8 @@ func (r *logRecord) failedTLS(err error) {
 	}
 }
 
-// beginLogRecord begins the record of the connection from this peer (zero: the kernel is asked), if there is an access
-// log and its listener is logged.
+// beginLogRecord begins the log record of the connection, if its listener is logged. A zero peer is looked up with
+// getpeername(2).
 func (c *conn) beginLogRecord(s *settings, peer netip.AddrPort) {
 	w := c.worker()
 	if w.accessLog == nil || !s.AccessLog {

@@ -129,7 +129,7 @@ func clientKeepAlive(k *config.ClientKeepAlive) *config.KeepAlive {
 	return nil
 }
 
-// setTimeouts sets the timeouts of a socket that the kernel knows, when it has just been opened or accepted.
+// setTimeouts sets the kernel's timeouts on a newly opened or accepted socket.
 func (c *conn) setTimeouts(s *reactor.Socket) {
 	if d := c.config.UserTimeout; d > 0 {
 		_ = s.SetUserTimeout(d)

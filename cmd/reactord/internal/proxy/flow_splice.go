@@ -25,8 +25,8 @@ const (
 )
 
 // splice moves the bulk of a pipe by splice(2), through a kernel pipe instead of through buffers. Meanwhile the receive
-// of the pipe waits for the credits of its last item. It is granted them when there is no more bulk. The receive
-// reports how src ends. But the kernel reports an error once, so the splice handles the errors that it gets.
+// of the pipe waits for the credits of its last item, which are granted when the bulk ends. The receive reports EOF or
+// a reset of src. But the kernel reports an error only once, so the splice handles the errors that it gets.
 type splice struct {
 	pipe    *pipe
 	tube    reactor.SplicePipe

@@ -100,8 +100,8 @@ func (d *dial) expire() {
 // queued reports whether the connection waits in the queue.
 func (d *dial) queued() bool { return d.task != nil && d.task.place.queue == &d.conn.backend.queue }
 
-// abandon gives up a dial whose connection is closed. It returns the sides whose sockets are to be closed. A task ends
-// the dial: it counts as another socket.
+// abandon gives up the dial of a connection that closes. It returns the sides whose sockets the caller must close. A
+// running task closes the server's socket itself, and counts as one more socket to wait for.
 func (d *dial) abandon() sideSet {
 	switch {
 	case d.task != nil:
@@ -114,7 +114,7 @@ func (d *dial) abandon() sideSet {
 	return clientSide
 }
 
-// deadlineFor returns when something ends that begins now and has a limit: the deadline of all attempts at the latest.
+// deadlineFor returns now + limit, but not later than the deadline of the dial. Without a limit, it returns that.
 func (d *dial) deadlineFor(now int64, limit time.Duration) int64 {
 	if limit <= 0 {
 		return d.deadline

@@ -11,7 +11,8 @@ import (
 
 // What a client tells of itself may be why a server refuses: the name (SNI) and the protocol (ALPN) that are passed on
 // in the ClientHello, and the address in the PROXY header. If such a refusal counted against the server, any client
-// could have servers ejected. So a failure after the server has been told is judged first.
+// could have servers ejected. So once a server knows any of them, a failure is attributed to a party before it
+// counts.
 
 // fault is the party that is to blame for an attempt that failed.
 type fault uint8
@@ -60,7 +61,7 @@ func (d *dial) judge(err error) fault {
 	return d.clientIfAgain(faultDisputed)
 }
 
-// clientIfAgain returns f, or that the client is to blame if a second server has failed by now.
+// clientIfAgain returns faultClient if a second server has failed, else f.
 func (d *dial) clientIfAgain(f fault) fault {
 	if d.suspect.server != nil {
 		return faultClient

@@ -47,7 +47,7 @@ func newLocalAddrs(addrs []config.IP) (out [2]localAddrs) {
 	return out
 }
 
-// next returns the address whose turn it is, without those that had no port left just now, unless all had none. It
+// next returns the next address in turn, and skips those that have run out of ports recently, unless all have. It
 // returns nil if the kernel chooses.
 func (s *localAddrs) next(now int64) *localAddr {
 	if len(s.list) == 0 {

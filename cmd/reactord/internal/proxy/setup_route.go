@@ -52,8 +52,8 @@ const (
 // routeLimits override those of the backend for a route, where they are not 0.
 type routeLimits struct{ idle, lifetime time.Duration }
 
-// newRouter makes the router of a listener, whose own TLS ends as a termination says. before are the terminations until
-// now.
+// newRouter returns the router of a listener. ends is the TLS termination of the listener itself; terminations of the
+// previous plan are reused from before.
 func newRouter(l *plan.Listener, next *table, ends *tlsTermination, before tlsTerminations) (*router, error) {
 	r := &router{exact: map[string][]int{}, wildcard: map[string][]int{}}
 	if l.Backend != "" {

@@ -21,10 +21,10 @@ const (
 	recordBuffer = 18 << 10
 	// minRoom is the least room of a buffer that is filled further.
 	minRoom = 1 << 10
-	// maxRelay bounds the bytes of a relay that wait to be sent. Those of Backend.Buffer that arrived and are beyond it
-	// stay as they came.
+	// maxRelay bounds the bytes of a relay that wait to be sent. Further received bytes, up to Backend.Buffer, stay
+	// unprocessed in their leases.
 	maxRelay = 128 << 10
-	// floodLimit is how many bytes of answers a peer may have beyond that: answers to KeyUpdates, alerts.
+	// floodLimit bounds the bytes of queued answers to KeyUpdates and of alerts, on top of maxRelay.
 	floodLimit = 64 << 10
 )
 

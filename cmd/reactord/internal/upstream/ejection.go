@@ -15,8 +15,8 @@ import (
 // decides.
 //
 // An ejection ends when its time is up, when the server's check has passed Rise times, or when no other server could
-// serve instead. If checks pass although connects fail, each ejection would soon end: until a connect has succeeded
-// after a check ended an ejection, the next one needs Rise more passes.
+// serve instead. If checks pass while connects fail, each ejection that a check ends raises the passes that end
+// the next one by Rise, until a connect succeeds.
 type ejection struct {
 	sender.Work // of a suggestion
 	server      *Server
@@ -30,7 +30,7 @@ type ejection struct {
 	passes  int           // consecutive passed checks that began after that
 	misled  int           // consecutive ejections that a check has ended, without a successful connect since
 	trusted bool          // a check ended the last ejection
-	served  uint64        // successful connects by then
+	served  uint64        // successful connects when that ejection ended
 }
 
 func (e *ejection) init(s *Server) {

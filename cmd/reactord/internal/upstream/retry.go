@@ -12,8 +12,8 @@ type retryBudget struct {
 	refused              atomic.Uint64
 }
 
-// take takes a retry, if the budget has one; part 2 leaves half of the budget. When several loops compete for the
-// last one, none may get it.
+// take takes a retry from the budget, or from its part-th part: with part 2 half of the budget is left for others.
+// Loops that compete for the last retry may all be refused.
 func (r *retryBudget) take(now int64, c *config.RetryBudget, part int64) bool {
 	if c.Percent == 0 {
 		return true

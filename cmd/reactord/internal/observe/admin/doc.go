@@ -48,6 +48,15 @@
 // The page holds a limited amount: ten minutes of a few series, 200 events, and the last snapshot. It shows 25 rows
 // of a table at a time.
 //
+// # Adding a request
+//
+//   - endpoint.go has its row, types.go what it takes and returns.
+//   - routes.go has its handler. What the handler needs of the process is a method of [Daemon], which
+//     daemon/adminapi.go and the package admintest implement.
+//
+// The client, the OpenAPI document and the tables of docs/admin-api.md follow from the row, the latter with -update of
+// this package's tests. A command of ctl that uses it is in package cli.
+//
 // # Guarantees of both
 //
 // The servers use net/http and ordinary goroutines, apart from the loops, so that they answer while the loops are

@@ -54,7 +54,7 @@ var listenerTable = series.Table[stats.Listener]{
 		"Total time for which accepting paused, summed over all loops, in seconds.",
 		ofListener, func(l *stats.Listener) float64 { return l.PausedSeconds }),
 	series.Counter("listener_throttled_seconds_total",
-		"Total time for which bandwidth limits delayed connections, summed over both directions of all, in seconds.",
+		"Total time for which bandwidth limits delayed connections, summed over all and both directions, in seconds.",
 		ofListener, func(l *stats.Listener) float64 { return l.ThrottledSeconds }),
 	series.Counter("listener_receive_bytes_total", "Total number of bytes received from clients.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.ReceivedBytes) }),

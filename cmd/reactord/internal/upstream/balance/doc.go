@@ -17,8 +17,8 @@
 //
 // The settings are those of config.Balance. The file of a policy says what it does.
 //
-// A load factor limits the connections of a server to a multiple of the average for its weight. The average is at
-// most as many picks of this loop old as there are servers, divided by 16. With few connections, it moves clients of
+// A load factor limits the connections of a server to a multiple of the average for its weight. Each loop
+// computes the average again after at most N/16 picks, for N servers. With few connections, it moves clients of
 // light servers first: with weights of 1 and 9 and five connections at a time, the first serves 7 % instead of 10 %.
 //
 // # Sets

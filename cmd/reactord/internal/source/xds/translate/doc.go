@@ -33,30 +33,30 @@
 //
 //	translate.go          the resources, Set, Build and Fault
 //	use.go                what listeners want of a cluster
-//	strict.go             how a resource is read, and what is wrong with it collected
-//	check.go              settings are checked as those of a file
+//	strict.go             reads a resource, and collects what is wrong with it
+//	check.go              checks settings as those of a file
 //	names.go              names that can be shown
 //	listener.go           Listener
 //	listener_chain.go     filter chains: conditions, TLS, filters
-//	chain.go              their order as routes
+//	chain.go              the order of filter chains as routes
 //	address.go            addresses and networks
 //	socketoptions.go      socket options by their numbers
-//	tcpproxy.go           the filter that passes connections on
-//	udpproxy.go           the same for datagrams
+//	tcpproxy.go           the filter tcp_proxy
+//	udpproxy.go           the filter udp_proxy
 //	rbac.go               who may connect
 //	rbac_names.go         which names in certificates are allowed
 //	networks.go           sets of networks
-//	connectionlimit.go    how many may
-//	accesslog.go          whether they are logged
-//	ready.go              listeners for readiness
+//	connectionlimit.go    limits of connections
+//	accesslog.go          whether connections are logged
+//	ready.go              listeners that answer readiness probes
 //	cluster.go            Cluster
-//	cluster_discovery.go  where its servers come from
-//	cluster_sockets.go    how they are spoken to
-//	loadbalancing.go      how one is chosen
-//	healthcheck.go        how they are checked
-//	outlier.go            which are taken out
+//	cluster_discovery.go  where the servers of a cluster come from
+//	cluster_sockets.go    transport sockets: TLS and PROXY headers to servers
+//	loadbalancing.go      policies of load balancing
+//	healthcheck.go        health checks
+//	outlier.go            outlier detection
 //	endpoints.go          Endpoints
-//	endpoints_weights.go  their weights and priorities
+//	endpoints_weights.go  weights and priorities of endpoints
 //	secret.go             Secret
 //	secret_read.go        certificates and keys that are in memory, or in files
 //	tls.go                what both sides of TLS have
