@@ -87,7 +87,7 @@ func (c *controlPlane) start(ctx context.Context) error {
 	c.mu.Unlock()
 	var late <-chan time.Time
 	if unbounded && len(c.planner.Plan().Listeners) > 0 {
-		late = time.After(fileWaits)
+		late = time.After(controlPlaneWait)
 	}
 	select {
 	case <-client.Settled():
@@ -100,9 +100,9 @@ func (c *controlPlane) start(ctx context.Context) error {
 	}
 }
 
-// fileWaits bounds how long a process with listeners in its file waits for those of the control plane before it is
-// ready, if the settings have no bound.
-const fileWaits = 15 * time.Second
+// controlPlaneWait bounds how long a process with listeners in its file waits for those of the control plane before it
+// is ready, if the settings have no bound.
+const controlPlaneWait = 15 * time.Second
 
 // committed applies the settings of a file that has taken effect. It does not block: the planner calls it.
 func (c *controlPlane) committed(f *config.Config) {

@@ -36,16 +36,16 @@ func (p *Planner) try(ctx context.Context, changes []change) error {
 			p.cfg.LeftOut(left)
 		}
 		items, rest := plan.ControlErrors(err)
-		if len(items) == 0 || rest != nil || !makesRoom(changes) {
+		if len(items) == 0 || rest != nil || !fileMayWin(changes) {
 			return err
 		}
 		left = append(left, items...)
 	}
 }
 
-// makesRoom reports whether items of the control plane may be left out for a file among the changes. A part of the
+// fileMayWin reports whether items of the control plane may be left out for a file among the changes. A part of the
 // control plane that is itself among the changes is refused instead, so that the control plane learns of it.
-func makesRoom(changes []change) bool {
+func fileMayWin(changes []change) bool {
 	return slices.ContainsFunc(changes, func(c change) bool { return c.file }) &&
 		!slices.ContainsFunc(changes, func(c change) bool { return c.control })
 }
@@ -73,7 +73,7 @@ func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan
 		}
 	}
 	before := p.Plan()
-	next, err := plan.MergeFrom(before, &parts, untouched(changes, before))
+	next, err := plan.MergeFrom(before, &parts, untouchedBackends(changes, before))
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan
 	return nil
 }
 
-// untouched returns a predicate for the backends that no change touches; nil if all may be touched.
-func untouched(changes []change, before *plan.Plan) func(string) bool {
+// untouchedBackends returns a predicate for the backends that no change touches; nil if all may be touched.
+func untouchedBackends(changes []change, before *plan.Plan) func(string) bool {
 	touched := map[string]bool{}
 	for _, c := range changes {
 		if c.backends == nil || before == nil {

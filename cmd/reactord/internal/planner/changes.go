@@ -27,7 +27,7 @@ func (p *Planner) takeChanges() []change {
 	p.reports, p.overrides = map[plan.Source]report{}, nil
 	p.mu.Unlock()
 	var all []change
-	p.takeEarly(reports)
+	p.moveEarlyReports(reports)
 	if l := p.loading; l != nil && l.complete() {
 		all = append(all, p.fileChange(l))
 	}
@@ -56,9 +56,9 @@ func (p *Planner) takeChanges() []change {
 	return all
 }
 
-// takeEarly moves the reports of new sources to the parts in progress that wait for them, and drops the reports of
-// sources that no longer exist.
-func (p *Planner) takeEarly(reports map[plan.Source]report) {
+// moveEarlyReports moves the reports of new sources to the parts in progress that wait for them, and drops the reports
+// of sources that no longer exist.
+func (p *Planner) moveEarlyReports(reports map[plan.Source]report) {
 	known, first := p.knownSources(), p.good.File == nil
 	for s, r := range reports {
 		if known[s] {

@@ -54,15 +54,15 @@ func (d *dial) judge(err error) fault {
 		return faultServer
 	case cause == tlscause.Timeout:
 	case address:
-		return d.clientIfAgain(faultUnclear)
+		return d.clientIfRepeated(faultUnclear)
 	case cause == tlscause.NotTLS:
 		return faultServer
 	}
-	return d.clientIfAgain(faultDisputed)
+	return d.clientIfRepeated(faultDisputed)
 }
 
-// clientIfAgain returns faultClient if a second server has failed, else f.
-func (d *dial) clientIfAgain(f fault) fault {
+// clientIfRepeated returns faultClient if a second server has failed, else f.
+func (d *dial) clientIfRepeated(f fault) fault {
 	if d.suspect.server != nil {
 		return faultClient
 	}
