@@ -106,7 +106,8 @@ func TestAccessLogLine(t *testing.T) {
 		if ms := one["connect_ms"].(float64); ms < 0 || ms > one["total_ms"].(float64) {
 			t.Errorf("it connected for %v ms of %v", ms, one["total_ms"])
 		}
-		if n := p.Stats().AccessLog; n.Lines != 2 || n.Dropped != 0 || n.Errors != 0 {
+		waitFor(t, "the lines are counted", func() bool { return p.Stats().AccessLog.Lines == 2 })
+		if n := p.Stats().AccessLog; n.Dropped != 0 || n.Errors != 0 {
 			t.Errorf("counted: %+v", *n)
 		}
 	})
