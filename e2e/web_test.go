@@ -111,6 +111,15 @@ func (s *secured) expect(code int, text, address, path, user, password, cert str
 	return got
 }
 
+// awaitReady asks until the process is ready: its servers have been checked.
+func (s *secured) awaitReady() {
+	s.t.Helper()
+	eventually(s.t, "/readyz answers 200", func() bool {
+		got, err := s.ask(s.d.metrics, "/readyz", "ops", "secret", "")
+		return err == nil && got.code == 200
+	})
+}
+
 // ctl runs reactord ctl with variables.
 func (s *secured) ctl(variables []string, args ...string) result {
 	s.t.Helper()
@@ -120,6 +129,7 @@ func (s *secured) ctl(variables []string, args ...string) result {
 func TestWebConfig(t *testing.T) {
 	s := newSecured(t)
 	s.start()
+	s.awaitReady()
 	s.expect(200, "reactord_build_info", s.d.metrics, "/metrics", "ops", "secret", "")
 	s.expect(200, "ready", s.d.metrics, "/readyz", "ops", "secret", "")
 	s.expect(401, "Unauthorized", s.d.metrics, "/metrics", "ops", "wrong", "")
@@ -156,7 +166,7 @@ func TestBrokenWebConfig(t *testing.T) {
 	s := newSecured(t)
 	good := s.webFile("ops", "secret", "")
 	s.start()
-	s.expect(200, "ready", s.d.metrics, "/readyz", "ops", "secret", "") // it has read the file
+	s.awaitReady() // it has read the file
 	for _, test := range []struct{ text, want string }{
 		{"tls_server_config: {cert_file: web.pem, kee_file: a}\n", "field kee_file not found"},
 		{"tls_server_config: {cert_file: web.pem, key_file: no.pem}\n", "failed to read key_file"},
