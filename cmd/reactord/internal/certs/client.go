@@ -84,7 +84,7 @@ func (c *Client) pairs() []tls.Certificate {
 	return []tls.Certificate{*c.certificate}
 }
 
-// sessions is the number of TLS sessions with servers that a backend keeps. A session takes about 2 KiB.
+// sessions limits the TLS sessions with servers that a backend keeps. A session takes about 2 KiB.
 const sessions = 1024
 
 // Verification returns the VerifyConnection of crypto/tls for servers with a name, or nil if they are not verified.

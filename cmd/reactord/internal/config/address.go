@@ -204,7 +204,7 @@ func isNameRune(r rune) bool {
 // IsZero reports whether a is the zero Address.
 func (a Address) IsZero() bool { return a == Address{} }
 
-// Network returns what a is an address of. A stream socket of the service manager reports TCP, since only the socket
+// Network returns the network of a. A stream socket of the service manager reports TCP, since only the socket
 // itself knows its family.
 func (a Address) Network() Network {
 	switch {

@@ -2,7 +2,7 @@ package config
 
 // Settings with a fixed set of values have a type with a constant for each value, whose text is that of the file.
 
-// Network is what an address is of, in the words of package net.
+// Network names the network of an address as package net does.
 type Network string
 
 // The values of [Network].
@@ -54,7 +54,7 @@ const (
 	AnyTransport  Transport = "any"
 )
 
-// TLSVersion is a version of TLS. Versions compare as their texts.
+// TLSVersion names a version of TLS. Later versions compare as greater.
 type TLSVersion string
 
 // The values of [TLSVersion].

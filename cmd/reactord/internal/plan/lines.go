@@ -75,7 +75,7 @@ func (l *lines) backend(c BackendChange) {
 	l.servers(of, c.Servers)
 }
 
-// maxListed is how many added and removed servers one line lists.
+// maxListed limits the added and removed servers that one line lists.
 const maxListed = 16
 
 func (l *lines) servers(of string, changes []ServerChange) {

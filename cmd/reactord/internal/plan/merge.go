@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// MaxServers is the maximum number of servers of a backend.
+// MaxServers limits the servers of a backend.
 const MaxServers = 1 << 16
 
 const (

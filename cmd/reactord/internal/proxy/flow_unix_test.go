@@ -163,9 +163,7 @@ func transferEcho(t *testing.T, c *net.TCPConn) {
 // later.
 func TestPoliciesWithUnixServers(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		for _, policy := range []config.Policy{
-			config.P2C, config.RoundRobin, config.Random, config.LeastConnections, config.SourceHash, config.Maglev,
-		} {
+		for _, policy := range config.Policies {
 			for _, slow := range []time.Duration{0, 50 * time.Millisecond} {
 				servers := []net.Listener{listen(t), listenPath(t), listenPath(t)}
 				for _, ln := range servers {
@@ -192,7 +190,7 @@ func TestPoliciesWithUnixServers(t *testing.T) {
 					}
 				}
 				want := 3
-				if policy == config.SourceHash || policy == config.Maglev {
+				if policy.Hashes() {
 					want = 1
 				}
 				if used != want {

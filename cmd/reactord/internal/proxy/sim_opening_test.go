@@ -62,6 +62,7 @@ type openings struct {
 	asks     bool // clients ask for TLS
 	sni      bool // there are routes by SNI
 	raw      bool // and one for clients that speak no TLS, which some do
+	brokeOff bool // a party has broken off in its prelude
 	tells    int  // version of the PROXY header for servers
 	asked    bool // servers are asked for TLS
 	patience time.Duration
@@ -263,7 +264,7 @@ func (l *talker) say(b []byte) {
 
 // breakOff says something else, or nothing any more.
 func (l *talker) breakOff() {
-	l.over = true
+	l.over, l.s.brokeOff = true, true
 	switch l.s.k.Rand().IntN(4) {
 	case 0:
 		l.t.Reset(l.fd)
@@ -330,7 +331,7 @@ func (l *talker) expectOneOf(a, b string) {
 // or without a header.
 func (l *talker) surprised(got, want string) {
 	l.over = true
-	if !l.s.raw && !l.s.optional {
+	if !l.s.brokeOff || !l.s.raw && !l.s.optional {
 		l.s.k.Errorf("got %q in a prelude, want %q", got, want)
 	}
 }

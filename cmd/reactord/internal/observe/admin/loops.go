@@ -56,7 +56,7 @@ type SlowTurns struct {
 	turns []SlowTurn
 }
 
-// maxSlowTurns is the number of slow turns that are kept.
+// maxSlowTurns limits the slow turns that are kept.
 const maxSlowTurns = 16
 
 // Add records a turn, as [reactor.LoopConfig.OnSlowTurn]. It may be called from any goroutine.
