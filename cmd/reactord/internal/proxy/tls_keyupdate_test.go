@@ -37,7 +37,7 @@ func TestTLSKeyUpdateWhileBlocked(t *testing.T) {
 		for _, back := range []bool{false, true} {
 			s := startTLS(t, kind, tlsMode{true, back}, tlsOptions{})
 			c, w, srv := s.writer()
-			const size = 16 << 20
+			const size = 64 << 20 // more than all socket buffers grow to
 			var written atomic.Bool
 			sent := make(chan error, 1)
 			go func() {
