@@ -332,6 +332,7 @@ func TestAdminSocket(t *testing.T) {
 
 // TestAdminDiscovery shows a source that works, and then fails.
 func TestAdminDiscovery(t *testing.T) {
+	t.Parallel()
 	a := administer(t, "auto", serve(t, echo), serve(t, echo))
 	text, err := os.ReadFile(a.file)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 // The suite of package blackbox passes through reactord.
 func TestBlackbox(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		runBlackbox(t, func(t *testing.T, to string) string {
 			return startProxy(t, ring, []string{to}).addr
@@ -24,6 +25,7 @@ func TestBlackbox(t *testing.T) {
 
 // The cases with PROXY headers pass through reactord.
 func TestBlackboxProxied(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		runBlackbox(t, func(t *testing.T, to string) string {
 			return startFile(t, writeConfig(t, fmt.Sprintf(proxiedConfig, ring, to))).addr
@@ -40,6 +42,7 @@ backends: [{name: b, servers: ['tcp://%s'], proxy_protocol: {version: v1}}]
 
 // The suite itself is proved by proxies that many people use. Where they do something else, the suite must say so.
 func TestBlackboxOfOthers(t *testing.T) {
+	t.Parallel()
 	t.Run("haproxy", func(t *testing.T) {
 		runBlackbox(t, startHAProxy("", ""), blackbox.Cases, haproxyDiffers)
 	})

@@ -17,6 +17,7 @@ import (
 // Half of the servers come and go, a hundred changes a second. No connection to a server that stays is disturbed, none
 // at all fails, and those that stay have equal shares.
 func TestServersChangeUnderLoad(t *testing.T) {
+	t.Parallel()
 	const (
 		stay, change = 3, 3
 		workers      = 8

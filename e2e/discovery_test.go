@@ -121,6 +121,7 @@ var failedLookups = regexp.MustCompile(`reactord_discovery_lookups_total{backend
 
 // The servers of a name change while connections are made: none fails. When the DNS server dies, they stay.
 func TestDiscoveryDNS(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		a, port, err := net.SplitHostPort(vacant(t))
 		if err != nil {
@@ -180,6 +181,7 @@ backends:
 
 // Servers of files, which are replaced, and of an HTTP server, which dies and comes back.
 func TestDiscoveryFileAndHTTP(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		a, b := names(t, "a"), names(t, "b")
 		var targets atomic.Pointer[string]

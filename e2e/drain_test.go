@@ -61,6 +61,7 @@ func refused(addr string) bool {
 
 // A drain ends at its timeout, whatever is still connected.
 func TestDrainTimeout(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		const limit = 500 * time.Millisecond
 		d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", limit.String())

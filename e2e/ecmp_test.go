@@ -181,6 +181,7 @@ func (e *ecmp) ctl(proxy int, args ...string) string {
 // connections, and new ones go to others. The connections of the others do not notice. The clients of the one that has
 // drained return to the servers that they had.
 func TestECMP(t *testing.T) {
+	t.Parallel()
 	e := newECMP(t)
 	e.await("all proxies are announced", 3, 0)
 	eventually(t, "all servers are up", func() bool {

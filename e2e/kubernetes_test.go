@@ -137,6 +137,7 @@ func greeted(t *testing.T, addr, name string) peer {
 // A pod that ends drains: its connections stay, and new ones go elsewhere. What is known stays when the API server is
 // gone.
 func TestDiscoveryKubernetes(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		a, port, err := net.SplitHostPort(vacant(t))
 		if err != nil {

@@ -255,8 +255,13 @@ func TestSocketActivationOfOtherKinds(t *testing.T) {
 	config := writeConfig(t, fmt.Sprintf("loops: 2\nlisteners:\n  - {name: a, address: 'fd://web', backend: b}\n"+
 		"backends:\n  - {name: b, servers: ['%s']}\n", serve(t, echo)))
 	g := generationsOf(t, spawn(t, []string{activate, "-l", path, "--fdname=web"}, nil, "serve", "--config", config))
-	eventually(t, "it listens", func() bool { return !gone(path) })
-	go func() { _ = unixEcho(path) }() // the first connection starts the program
+	eventually(t, "a first connection, which starts the program", func() bool {
+		c, err := net.Dial("unix", path)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
 	if at := g.await("listening").str("address"); at != "unix://"+path {
 		t.Errorf("it listens on %s", at)
 	}

@@ -318,6 +318,7 @@ func useAll(t *testing.T, at map[string]string) {
 
 // The real Prometheus has an answer to every query of the dashboards, and evaluates the rules, for a daemon under load.
 func TestMonitoring(t *testing.T) {
+	t.Parallel()
 	need(t, "prometheus", "prometheus")
 	d, at := startMonitored(t)
 	s, other := newSecured(t), startProxy(t, "epoll", []string{vacant(t)})

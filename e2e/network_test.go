@@ -184,6 +184,7 @@ func (n *network) run(t *testing.T, l *net.TCPListener, client, server string) {
 
 // The proxy between machines whose network loses packets, and machines that are gone.
 func TestNetwork(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		n := newNetwork(t)
 		t.Run("packets are lost", func(t *testing.T) {

@@ -67,6 +67,7 @@ func postgresUser(t *testing.T) *syscall.Credential {
 
 // A database: a server that speaks first, many short transactions, and bulk in both directions by COPY.
 func TestPostgres(t *testing.T) {
+	t.Parallel()
 	bin := postgresBin(t)
 	addr := postgres(t)
 	onEachRing(t, func(t *testing.T, ring string) {

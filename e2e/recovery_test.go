@@ -48,6 +48,7 @@ func (b *backing) stop() { b.ln.Close() }
 // A server that was killed under load and comes back has its clients as soon as its check has passed, each time:
 // however long an ejection would last.
 func TestServerRecovers(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, server, expect string
 		meanwhile            string // who answers while it is down; "": no server

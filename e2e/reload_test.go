@@ -133,6 +133,7 @@ func TestReload(t *testing.T) {
 
 // A file that is watched is read again when it is replaced in any of the ways in which files are replaced.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	server := serve(t, echo)
 	text := func(n int) string {
 		return reloadConfig("auto", fmt.Sprintf("watch: true\nlimits: {max_connections: %d}", n),

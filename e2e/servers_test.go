@@ -141,6 +141,7 @@ func turnedAway(t *testing.T, addr string) {
 
 // Without any server a client does not wait.
 func TestNoServer(t *testing.T) {
+	t.Parallel()
 	for name, unreachable := range map[string]func(*testing.T) string{"refused": vacant, "black hole": blackHole} {
 		t.Run(name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring string) {
@@ -176,6 +177,7 @@ func TestServerClosesImmediately(t *testing.T) {
 
 // A server that could not be reached is used when it can be reached again.
 func TestServerComesBack(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		addr := vacant(t)
 		d := startProxy(t, ring, []string{addr})

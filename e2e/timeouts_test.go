@@ -32,6 +32,7 @@ func TestHalfCloseTimeout(t *testing.T) {
 
 // An idle connection ends after its timeout. A connection that carries a byte from time to time does not.
 func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		const limit = time.Second
 		d := startProxy(t, ring, []string{serve(t, echo)}, "--idle-timeout", limit.String())
@@ -53,6 +54,7 @@ func TestIdleTimeout(t *testing.T) {
 // A daemon that was stopped for longer than the idle timeout does not end connections because of that: neither those
 // whose bytes wait for it, nor the others.
 func TestStoppedForLongerThanTheIdleTimeout(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		const limit = 2 * time.Second
 		d := startProxy(t, ring, []string{serve(t, echo)}, "--idle-timeout", limit.String())

@@ -290,6 +290,7 @@ func TestTLSStaple(t *testing.T) {
 // A certificate that is replaced is used after SIGHUP, and also by watch alone, while connections stay. A key that does
 // not fit is refused, and the old certificate stays.
 func TestTLSReload(t *testing.T) {
+	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
 		a := newAuthority(t)
 		cert := a.issue("proxy", "proxy.test")
@@ -337,6 +338,7 @@ func TestTLSReload(t *testing.T) {
 // An encrypted key is used with its password, and both are watched. A wrong password is refused with its place, also by
 // check. No password is printed.
 func TestTLSEncryptedKey(t *testing.T) {
+	t.Parallel()
 	a := newAuthority(t)
 	const first, second = "correct-horse", "battery-staple"
 	// issue returns a certificate with its key, which is encrypted.
