@@ -18,7 +18,8 @@ type BufferConfig struct {
 	// TLS records of 16 KiB and a few bytes. A receive that fills its buffer is followed by another one, which may find
 	// nothing.
 	Size int
-	// Window is the number of buffers that the ring has at first, at most uring.MaxProvided, and no more than Limit.
+	// Window is the number of buffers that the ring has at first, at most uring.MaxProvided, and no more than half of
+	// Limit.
 	// The window doubles when receives find no buffer, up to 256, and halves when half of it has been idle for a while.
 	// Default 64.
 	Window int
@@ -180,7 +181,7 @@ func (l *Loop) unmapBuffers() {
 // refill fills the ring's window, arms the receives that wait for a buffer, and now and then judges the window. It is
 // called once a turn, before the ring is entered.
 func (b *Buffers) refill() {
-	for b.inRing < b.window.target && len(b.free) != 0 {
+	for b.inRing < b.inRingAtMost() && len(b.free) != 0 {
 		last := len(b.free) - 1
 		id := b.free[last]
 		b.loop.ring.ProvideBuffer(b.group, id)

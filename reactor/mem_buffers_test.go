@@ -367,7 +367,7 @@ func chat(t testing.TB, fd, id, messages int) error {
 // Some kernels take a buffer even for EOF. It is released.
 func TestEOFWithABuffer(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		l, h := hook(t, kind, reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 2, Limit: 2}})
+		l, h := hook(t, kind, reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 2, Limit: 4}})
 		recvs, given := map[uint64]bool{}, false
 		h.push = func(sqe *uring.SQE) { recvs[sqe.UserData] = sqe.Opcode == uring.OpRecv }
 		h.provide = func(id uint16) bool { // buffer 0 is never seen by the ring itself

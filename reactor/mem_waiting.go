@@ -115,12 +115,19 @@ func (b *Buffers) mustRefill() bool {
 // holds more than its share, which is a part of what is left of one half of the buffers. The other half is for
 // sequences that hold none: they find a buffer as long as that half lasts.
 //
+// A sequence that was armed while buffers were ample may take all that are in the ring before the loop can judge it. So
+// the ring never has more of the first half than can be held, and of the other half few at a time.
+//
 // The share shrinks as others take theirs: see Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory
 // Packet Switches", 1998. What a sequence holds is the credit that it has used and that was not granted again. A
 // sequence of unlimited credit is not rationed.
 
-// shareOf is the divisor of what is left to be shared that gives a share.
-const shareOf = 4
+const (
+	// shareOf is the divisor of what is left to be shared that gives a share.
+	shareOf = 4
+	// reserveOf is the divisor of what is left of the other half that gives how much of it is in the ring.
+	reserveOf = 64
+)
 
 // ration shares the buffers of a loop among its sequences.
 type ration struct {
@@ -130,6 +137,14 @@ type ration struct {
 }
 
 func newRation(limit int) ration { return ration{common: limit / 2, ample: limit / 4} }
+
+// inRingAtMost returns how many buffers may be in the ring.
+func (b *Buffers) inRingAtMost() int {
+	if left := b.common - b.leased; left > 0 {
+		return min(b.window.target, left)
+	}
+	return min(b.window.target, max((len(b.free)+b.inRing)/reserveOf, 1))
+}
 
 // exceeds reports whether a sequence that holds that many buffers must not get another one now.
 func (b *Buffers) exceeds(held int32) bool {

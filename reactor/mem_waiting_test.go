@@ -64,6 +64,38 @@ func TestBuffersAreLeftForOthers(t *testing.T) {
 	})
 }
 
+// Sequences that were armed while buffers were ample, and that all receive in one turn, leave buffers for others too.
+func TestBuffersAreLeftAfterABurst(t *testing.T) {
+	const limit, hogs, credit, size = 128, 40, 256, 64
+	cfg := reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: size, Window: limit, Limit: limit}}
+	eachRingAndPlain(t, cfg, func(t *testing.T, r *running) {
+		old := r.consumer(credit)
+		var all []*consumer
+		for range hogs {
+			all = append(all, r.consumer(credit))
+		}
+		r.settle()
+		r.do(func() {
+			for _, c := range all {
+				write(t, c.peer, make([]byte, credit*size))
+			}
+		})
+		r.settle()
+		young := r.consumer(credit)
+		for _, c := range []*consumer{old, young} {
+			write(t, c.peer, []byte("x"))
+			if n := c.items(); n != 1 {
+				t.Errorf("%d items although there should be a buffer; %d bytes are leased", n, r.Stats().LeasedBytes)
+			}
+			c.end()
+		}
+		for _, c := range all {
+			r.do(c.consume)
+			c.end()
+		}
+	})
+}
+
 // A sequence that is rationed, and releases nothing before it has received more, is resumed when others have released
 // their buffers.
 func TestRationedUntilBuffersAreAmple(t *testing.T) {
