@@ -23,6 +23,9 @@ var configs = map[string]reactor.LoopConfig{
 func TestConformance(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for name, cfg := range configs {
+			if testing.Short() && name != "usual" {
+				continue
+			}
 			cfg.Ring = kind
 			t.Run(name, conformance.Suite{
 				On:       conformance.Process(cfg),
