@@ -153,7 +153,6 @@ func runBlackbox(t *testing.T, start func(t *testing.T, to string) string, cases
 	t.Helper()
 	upstream := listen(t)
 	addr := start(t, upstream.addr())
-	drainProbes(upstream)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			if why := differs[c.Name]; strings.HasPrefix(why, sometimes) {
@@ -168,7 +167,7 @@ func runBlackbox(t *testing.T, start func(t *testing.T, to string) string, cases
 			}
 			err := c.Run(ctx, blackbox.To(addr), upstream.TCPListener)
 			if err != nil || c.Server == "" {
-				if n := drainProbes(upstream); n > 0 && err == nil {
+				if n := acceptOthers(upstream); n > 0 && err == nil {
 					err = errors.New("the server was connected")
 				}
 			}
@@ -191,9 +190,8 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// drainProbes takes connections that belong to no case: of launch, which waits until the proxy listens, and of a case
-// that has failed. It returns how many.
-func drainProbes(upstream server) (n int) {
+// acceptOthers closes connections that the case has not accepted, and returns how many there were.
+func acceptOthers(upstream server) (n int) {
 	for ; ; n++ {
 		_ = upstream.SetDeadline(time.Now().Add(50 * time.Millisecond))
 		c, err := upstream.Accept()

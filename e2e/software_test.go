@@ -45,14 +45,8 @@ func launchAs(t *testing.T, as *syscall.Credential, addr string, argv ...string)
 			t.Logf("%s\n%s", strings.Join(argv, " "), output.String())
 		}
 	})
-	eventually(t, argv[0]+" listens", func() bool {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			return false
-		}
-		c.Close()
-		return true
-	})
+	// To connect would tell as much, but a proxy would pass that on to its server.
+	eventually(t, argv[0]+" listens", func() bool { return listens(cmd.Process.Pid, addr) })
 }
 
 // redis starts a redis server that keeps nothing, and returns its address.

@@ -181,7 +181,6 @@ listen web
 		}
 	}
 	launch(t, addr, program, "-db", "-f", config)
-	next() // of launch's connection
 	e.use(t, addr)
 	return next()
 }
