@@ -26,10 +26,12 @@ func TestFlowBetweenConns(t *testing.T) {
 		y, right := tcpPair(t)
 		wait := l.spawn(func(t *task.T) error {
 			from, to := socketOf(l.Loop, x), socketOf(l.Loop, y)
+			ended := false // the other direction, which uses the sockets
 			back := l.spawn(func(t *task.T) error {
 				a, b := netconn.New(t, from), netconn.New(t, to)
 				_, err := io.Copy(a, b)
 				_ = a.CloseWrite()
+				ended = true
 				return err
 			})
 			go back()
@@ -41,7 +43,9 @@ func TestFlowBetweenConns(t *testing.T) {
 			if n != 3<<20 {
 				l.t.Errorf("copied %d bytes", n)
 			}
-			_, _ = task.Await(t, l.SleepFor(300*time.Millisecond)) // the other direction uses the sockets
+			for !ended {
+				_, _ = task.Await(t, l.SleepFor(time.Millisecond))
+			}
 			return err
 		})
 		p, q := attach(t, left), attach(t, right)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,16 +117,23 @@ func TestManyPiecesAreQueued(t *testing.T) {
 		p := startOn(t, newRing(t, kind), buffers, Backend{Buffer: 3 * maxPieces * size}, ln) // too little for bulk
 		c, s := pair(t, p, ln)
 		_ = s.SetReadBuffer(64 << 10)
-		want := make([]byte, 16<<20) // more than the sockets hold
-		for i := range want {
-			want[i] = byte(i * i >> 8)
+		most := make([]byte, 64<<20) // more than the sockets hold
+		for i := range most {
+			most[i] = byte(i * i >> 8)
 		}
+		var enough atomic.Bool
+		sent := make(chan int, 1)
 		go func() {
-			_, _ = c.Write(want)
+			n := 0
+			for piece := 64 << 10; !enough.Load() && n < len(most); n += piece {
+				_, _ = c.Write(most[n : n+piece])
+			}
 			_ = c.CloseWrite()
+			sent <- n
 		}()
 		awaitLeased(t, p, 2*maxPieces*size)
-		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, want) {
+		enough.Store(true)
+		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, most[:<-sent]) {
 			t.Errorf("got %d bytes, %v", len(got), err)
 		}
 	})

@@ -803,13 +803,10 @@ func TestKubernetesContinues(t *testing.T) {
 	r := start(t, source)
 	r.awaitStates("10.0.0.1:80 up")
 	for i, happens := range []func(){func() { f.set("app-a", sliced(http80, "10.0.0.2")) }, f.bookmark} {
-		eventually(t, "it watches", func() bool { _, n := f.counts(); return n == i+1 })
-		before := source.Stats()
+		eventually(t, "it watches", func() bool { return source.Stats().Lookups[ResultOK] == uint64(i+2) }) // and has listed
+		before := source.Stats().LastSuccess
 		happens()
-		eventually(t, "the event is heard", func() bool {
-			s := source.Stats()
-			return s.LastSuccess.After(before.LastSuccess) && s.Lookups[ResultOK] == uint64(i+2)
-		})
+		eventually(t, "the event is heard", func() bool { return source.Stats().LastSuccess.After(before) })
 		f.CloseClientConnections()
 		eventually(t, "it watches again", func() bool { _, n := f.counts(); return n == i+2 })
 		f.mu.Lock()
