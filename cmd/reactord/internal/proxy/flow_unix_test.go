@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -176,7 +178,9 @@ func TestPoliciesWithUnixServers(t *testing.T) {
 				with := setupOf(f.Backends[0], servers[2])
 				f.Backends[0].Servers = append(f.Backends[0].Servers, with.Backends[0].Servers[2])
 				p.change(t, f)
-				time.Sleep(slow)
+				waitFor(t, "no server starts slowly", func() bool {
+					return !slices.ContainsFunc(p.Stats().Servers, func(s stats.Server) bool { return s.WeightPercent < 100 })
+				})
 				for range 120 {
 					c := dialProxy(t, p)
 					write(t, c, "x")
