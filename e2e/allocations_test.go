@@ -63,6 +63,52 @@ func TestNoAllocationPerMessage(t *testing.T) {
 	})
 }
 
+// Connections that come and go cost hardly any allocation, with everything on that a listener in use has.
+func TestFewAllocationsPerConnection(t *testing.T) {
+	const connections = 4000
+	onEachRing(t, func(t *testing.T, ring string) {
+		dir := t.TempDir()
+		socket := filepath.Join(dir, "admin.sock")
+		server := serve(t, echo)
+		d := startFile(t, writeConfig(t, fmt.Sprintf(`
+ring: %s
+metrics: 127.0.0.1:0
+admin: {address: 'unix://%s'}
+access_log: {path: '%s'}
+limits: {max_connections: 10000}
+listeners:
+  - {name: l, address: 'tcp://127.0.0.1:0', backend: b, max_connections: 5000, rate: {connections: 100000}}
+backends:
+  - name: b
+    idle_timeout: 1m
+    lifetime: 1h
+    max_connections: 5000
+    check: {interval: 1m}
+    servers: ['tcp://%s']
+`, ring, socket, filepath.Join(dir, "access.log"), server)))
+		use := func(n int) {
+			t.Helper()
+			for i := range n {
+				if err := exchange(d.addr, i); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		mallocs := mallocsOver(t, socket)
+		use(500) // allocates what is allocated once
+		mallocs()
+		asking := -mallocs()
+		before := mallocs()
+		asking += before
+		use(connections)
+		perConnection := (mallocs() - before - asking) / connections
+		t.Logf("%.2f allocations a connection", perConnection)
+		if perConnection > 4 {
+			t.Errorf("%.2f allocations a connection, want 4 at most", perConnection)
+		}
+	})
+}
+
 // mallocsOver returns what reads how many objects a daemon has ever allocated. It reads the head of a profile as text,
 // because the runtime counts exactly for that. The metrics page is behind by what threads have not reported.
 func mallocsOver(t *testing.T, socket string) func() float64 {

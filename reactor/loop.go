@@ -42,6 +42,7 @@ type Loop struct {
 	tid        atomic.Int64 // of the thread; 0: Run has not been called
 	phase      phase
 	scratch    uring.SQE // for entries that belong to no operation
+	accepted   Address   // that of the peer, as accept4 writes it in TryAcceptFrom
 	cqe        uring.CQE // the completion that is being taken
 	count      counts
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"unsafe"
 
+	"github.com/reactord/reactord/internal/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,6 +24,18 @@ func (s *Socket) Open(l *Loop, family, typ, protocol int) error {
 	s.Init(l, fd)
 	s.family, s.kind = uint8(family), uint8(typ&^(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK))
 	return nil
+}
+
+// InitStream is Init for a socket of type SOCK_STREAM, such as a connection that was accepted. The kernel is not asked
+// for the type then.
+func (s *Socket) InitStream(l *Loop, fd int) {
+	s.Init(l, fd)
+	if assert.Enabled {
+		if kind, err := s.Type(); err == nil && kind != unix.SOCK_STREAM {
+			panic("reactor: InitStream was given a socket of another type: use Init")
+		}
+	}
+	s.kind = unix.SOCK_STREAM
 }
 
 // OpenPair makes a and b the two ends of a connection of unix sockets, both of the loop l. typ is unix.SOCK_STREAM,

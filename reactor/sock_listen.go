@@ -153,9 +153,9 @@ func (s *Socket) TryAccept() (fd int, err error) {
 // TryAcceptFrom accepts as [Socket.TryAccept] does, and also returns the address of the peer; zero if the peer is a
 // unix socket without a name.
 func (s *Socket) TryAcceptFrom() (fd int, peer Address, err error) {
-	var sa unix.Sockaddr
+	n, from := 0, &s.loop.accepted
 	for range maxSkipped {
-		fd, sa, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
+		fd, n, err = s.loop.sys.Accept4(int(s.fd), acceptFlags, from.bytes(sizeofAddress))
 		errno, ok := err.(syscall.Errno) //nolint:errorlint // it is bare
 		if !ok || errno != syscall.EINTR && !connectionGone(errno) {
 			break
@@ -164,5 +164,5 @@ func (s *Socket) TryAcceptFrom() (fd int, peer Address, err error) {
 	if err != nil {
 		return fd, Address{}, err
 	}
-	return fd, addressOf(sa), nil
+	return fd, from.written(uint32(n)), nil
 }

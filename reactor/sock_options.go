@@ -94,7 +94,7 @@ func (s *Socket) SetLinger(d time.Duration) error {
 	if d < 0 {
 		l = unix.Linger{}
 	}
-	return s.loop.sys.SetsockoptLinger(int(s.fd), unix.SOL_SOCKET, unix.SO_LINGER, &l)
+	return s.loop.sys.SetsockoptLinger(int(s.fd), unix.SOL_SOCKET, unix.SO_LINGER, l)
 }
 
 // SetAbort makes Close reset the connection (RST) and drop what was not sent yet. See socket(7), SO_LINGER.

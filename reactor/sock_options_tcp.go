@@ -90,6 +90,6 @@ func (s *Socket) Congestion() (string, error) {
 }
 
 // TCPInfo returns what the kernel knows about the connection. See tcp(7), TCP_INFO.
-func (s *Socket) TCPInfo() (*unix.TCPInfo, error) {
+func (s *Socket) TCPInfo() (unix.TCPInfo, error) {
 	return s.loop.sys.GetsockoptTCPInfo(int(s.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 }

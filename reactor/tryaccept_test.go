@@ -20,12 +20,12 @@ type flaky struct {
 	calls int
 }
 
-func (f *flaky) Accept4(int, int) (int, unix.Sockaddr, error) {
+func (f *flaky) Accept4(int, int, []byte) (conn, n int, err error) {
 	f.calls++
 	if f.calls > f.after && f.after > 0 {
-		return 7, nil, nil
+		return 7, 0, nil
 	}
-	return -1, nil, f.errs[min(f.calls, len(f.errs))-1]
+	return -1, 0, f.errs[min(f.calls, len(f.errs))-1]
 }
 
 // A connection that is gone is skipped, but not forever.

@@ -1,6 +1,10 @@
 package host
 
-import "golang.org/x/sys/unix"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
 
 func (process) Socket(family, kind, protocol int) (int, error) {
 	return unix.Socket(family, kind, protocol)
@@ -14,7 +18,16 @@ func (process) Bind(fd int, sa unix.Sockaddr) error { return unix.Bind(fd, sa) }
 
 func (process) Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
 
-func (process) Accept4(fd, flags int) (int, unix.Sockaddr, error) { return unix.Accept4(fd, flags) }
+// Accept4 is the bare call: that of package unix asks for the protocol, and allocates the address.
+func (process) Accept4(fd, flags int, from []byte) (conn, n int, err error) {
+	size := uint32(len(from))
+	got, _, errno := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(from))),
+		uintptr(unsafe.Pointer(&size)), uintptr(flags), 0, 0)
+	if errno != 0 {
+		return -1, 0, errno
+	}
+	return int(got), min(int(size), len(from)), nil
+}
 
 func (process) Shutdown(fd, how int) error { return unix.Shutdown(fd, how) }
 
@@ -42,8 +55,15 @@ func (process) GetsockoptUcred(fd, level, opt int) (*unix.Ucred, error) {
 	return unix.GetsockoptUcred(fd, level, opt)
 }
 
-func (process) GetsockoptTCPInfo(fd, level, opt int) (*unix.TCPInfo, error) {
-	return unix.GetsockoptTCPInfo(fd, level, opt)
+// GetsockoptTCPInfo is the bare call: that of package unix allocates.
+func (process) GetsockoptTCPInfo(fd, level, opt int) (info unix.TCPInfo, err error) {
+	size := uint32(unsafe.Sizeof(info))
+	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(opt),
+		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return info, errno
+	}
+	return info, nil
 }
 
 func (process) SetsockoptInt(fd, level, opt, value int) error {
@@ -58,8 +78,8 @@ func (process) SetsockoptString(fd, level, opt int, s string) error {
 	return unix.SetsockoptString(fd, level, opt, s)
 }
 
-func (process) SetsockoptLinger(fd, level, opt int, l *unix.Linger) error {
-	return unix.SetsockoptLinger(fd, level, opt, l)
+func (process) SetsockoptLinger(fd, level, opt int, l unix.Linger) error {
+	return unix.SetsockoptLinger(fd, level, opt, &l)
 }
 
 func (process) SetsockoptIPMreqn(fd, level, opt int, mreq *unix.IPMreqn) error {

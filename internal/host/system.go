@@ -51,7 +51,7 @@ type SocketSystem interface {
 	Socketpair(family, kind, protocol int) ([2]int, error)
 	Bind(fd int, sa unix.Sockaddr) error
 	Listen(fd, backlog int) error
-	Accept4(fd, flags int) (int, unix.Sockaddr, error)
+	Accept4(fd, flags int, from []byte) (conn, n int, err error) // n bytes of from become the peer's struct sockaddr
 	Shutdown(fd, how int) error
 	Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error) // flags have MSG_DONTWAIT
 	Getsockname(fd int) (unix.Sockaddr, error)
@@ -61,11 +61,11 @@ type SocketSystem interface {
 	GetsockoptUint64(fd, level, opt int) (uint64, error)
 	GetsockoptString(fd, level, opt int) (string, error)
 	GetsockoptUcred(fd, level, opt int) (*unix.Ucred, error)
-	GetsockoptTCPInfo(fd, level, opt int) (*unix.TCPInfo, error)
+	GetsockoptTCPInfo(fd, level, opt int) (unix.TCPInfo, error)
 	SetsockoptInt(fd, level, opt, value int) error
 	SetsockoptUint64(fd, level, opt int, value uint64) error
 	SetsockoptString(fd, level, opt int, s string) error
-	SetsockoptLinger(fd, level, opt int, l *unix.Linger) error
+	SetsockoptLinger(fd, level, opt int, l unix.Linger) error
 	SetsockoptIPMreqn(fd, level, opt int, mreq *unix.IPMreqn) error
 	SetsockoptIPv6Mreq(fd, level, opt int, mreq *unix.IPv6Mreq) error
 }

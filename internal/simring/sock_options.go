@@ -90,8 +90,8 @@ const (
 var tcpStates = map[tcpState]uint8{synSent: 2, established: 1, finWait1: 4, finWait2: 5, closeWait: 8, closing: 9}
 
 // info returns the value of TCP_INFO.
-func (e *tcp) info() *unix.TCPInfo {
-	info := &unix.TCPInfo{State: tcpClose, Unacked: uint32(len(e.out)), Bytes_received: e.received, Bytes_acked: e.acked}
+func (e *tcp) info() unix.TCPInfo {
+	info := unix.TCPInfo{State: tcpClose, Unacked: uint32(len(e.out)), Bytes_received: e.received, Bytes_acked: e.acked}
 	switch {
 	case e.state == listening:
 		info.State = tcpListen
@@ -109,7 +109,7 @@ func (s System) SetsockoptInt(fd, level, opt, value int) error {
 }
 
 // SetsockoptLinger simulates setsockopt(2) of SO_LINGER: a linger time of 0 makes close reset the connection.
-func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
+func (s System) SetsockoptLinger(fd, _, _ int, l unix.Linger) error {
 	return s.onSocket(fd, func(so socket) unix.Errno {
 		so.base().linger = l.Onoff != 0 && l.Linger == 0
 		return 0
@@ -132,14 +132,14 @@ func (s System) GetsockoptInt(fd, level, opt int) (int, error) {
 }
 
 // GetsockoptTCPInfo simulates getsockopt(2) of TCP_INFO.
-func (s System) GetsockoptTCPInfo(fd, _, _ int) (*unix.TCPInfo, error) {
+func (s System) GetsockoptTCPInfo(fd, _, _ int) (unix.TCPInfo, error) {
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
-		return nil, errno
+		return unix.TCPInfo{}, errno
 	}
 	t, ok := so.(*tcp)
 	if !ok {
-		return nil, unix.EOPNOTSUPP
+		return unix.TCPInfo{}, unix.EOPNOTSUPP
 	}
 	return t.info(), nil
 }

@@ -45,17 +45,17 @@ func (s System) Listen(fd, backlog int) error {
 }
 
 // Accept4 simulates accept4(2).
-func (s System) Accept4(fd, flags int) (int, unix.Sockaddr, error) {
+func (s System) Accept4(fd, flags int, from []byte) (conn, n int, err error) {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
-		return -1, nil, errno
+		return -1, 0, errno
 	}
-	n, from := s.k.file(fd).accept(flags)
-	if n < 0 {
-		return -1, nil, unix.Errno(-n)
+	conn, peer := s.k.file(fd).accept(flags)
+	if conn < 0 {
+		return -1, 0, unix.Errno(-conn)
 	}
-	return n, from.sockaddr(so.base().family), nil
+	return conn, copy(from, peer.encode(so.base().family)), nil
 }
 
 // Shutdown simulates shutdown(2).

@@ -61,12 +61,12 @@ func (p Process) Socket(family, kind, protocol int) (fd int, err error) {
 }
 
 // Accept4 simulates accept4(2).
-func (p Process) Accept4(fd, flags int) (n int, sa unix.Sockaddr, err error) {
+func (p Process) Accept4(fd, flags int, from []byte) (conn, n int, err error) {
 	err = p.retry(fd, unix.POLLIN, false, func() (err error) {
-		n, sa, err = p.System.Accept4(fd, flags)
+		conn, n, err = p.System.Accept4(fd, flags, from)
 		return err
 	})
-	return n, sa, err
+	return conn, n, err
 }
 
 // Connect simulates connect(2).

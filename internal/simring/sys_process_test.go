@@ -30,7 +30,7 @@ func connection(t *testing.T, odds simring.Odds, client, server func(p simring.P
 			must(p.Listen(ln, 1))
 			addr, err = p.Getsockname(ln)
 			must(err)
-			fd, _, err := p.Accept4(ln, 0)
+			fd, _, err := p.Accept4(ln, 0, nil)
 			must(err)
 			server(p, fd)
 			must(p.Close(fd))

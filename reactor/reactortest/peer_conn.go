@@ -185,7 +185,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 // AcceptConn accepts as Accept does.
 func (l *Listener) AcceptConn() (*Conn, error) {
 	fd, err := l.call("Accept", unix.POLLIN, &l.readBy, func() (int, error) {
-		fd, _, err := l.m.k.System().Accept4(l.fd, 0)
+		fd, _, err := l.m.k.System().Accept4(l.fd, 0, nil)
 		return fd, err
 	})
 	if err != nil {

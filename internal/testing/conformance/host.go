@@ -63,11 +63,11 @@ type calls interface {
 	Socketpair(family, kind, protocol int) (fds [2]int, err error)
 	Bind(fd int, sa unix.Sockaddr) error
 	Listen(fd, backlog int) error
-	Accept4(fd, flags int) (int, unix.Sockaddr, error)
+	Accept4(fd, flags int, from []byte) (conn, n int, err error)
 	Connect(fd int, sa unix.Sockaddr) error
 	Getsockname(fd int) (unix.Sockaddr, error)
 	SetsockoptInt(fd, level, opt, value int) error
-	SetsockoptLinger(fd, level, opt int, l *unix.Linger) error
+	SetsockoptLinger(fd, level, opt int, l unix.Linger) error
 	SetsockoptString(fd, level, opt int, s string) error
 	Shutdown(fd, how int) error
 	Pipe2(fds []int, flags int) error

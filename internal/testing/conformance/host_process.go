@@ -128,7 +128,10 @@ func (kernel) Bind(fd int, sa unix.Sockaddr) error { return unix.Bind(fd, sa) }
 
 func (kernel) Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
 
-func (kernel) Accept4(fd, flags int) (int, unix.Sockaddr, error) { return unix.Accept4(fd, flags) }
+func (kernel) Accept4(fd, flags int, from []byte) (conn, n int, err error) {
+	conn, _, err = unix.Accept4(fd, flags)
+	return conn, 0, err
+}
 
 func (kernel) Connect(fd int, sa unix.Sockaddr) error { return unix.Connect(fd, sa) }
 
@@ -138,8 +141,8 @@ func (kernel) SetsockoptInt(fd, level, opt, value int) error {
 	return unix.SetsockoptInt(fd, level, opt, value)
 }
 
-func (kernel) SetsockoptLinger(fd, level, opt int, l *unix.Linger) error {
-	return unix.SetsockoptLinger(fd, level, opt, l)
+func (kernel) SetsockoptLinger(fd, level, opt int, l unix.Linger) error {
+	return unix.SetsockoptLinger(fd, level, opt, &l)
 }
 
 func (kernel) SetsockoptString(fd, level, opt int, s string) error {

@@ -51,7 +51,7 @@ func (s *stage) pair(small bool) (*reactor.Socket, *peer) {
 		s.must(s.SetsockoptInt(ln, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
 	}
 	ours := s.dial(addr)
-	theirs, _, err := s.Accept4(ln, unix.SOCK_CLOEXEC)
+	theirs, _, err := s.Accept4(ln, unix.SOCK_CLOEXEC, nil)
 	s.must(err)
 	if small {
 		s.must(s.SetsockoptInt(ours, unix.SOL_SOCKET, unix.SO_SNDBUF, 4096))
@@ -77,7 +77,7 @@ func (p *peer) finish() { p.s.must(p.s.Shutdown(p.fd, unix.SHUT_WR)) }
 
 // reset closes the connection with a RST.
 func (p *peer) reset() {
-	p.s.must(p.s.SetsockoptLinger(p.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}))
+	p.s.must(p.s.SetsockoptLinger(p.fd, unix.SOL_SOCKET, unix.SO_LINGER, unix.Linger{Onoff: 1}))
 	p.s.disown(p.fd)
 }
 

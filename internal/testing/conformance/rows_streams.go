@@ -141,7 +141,7 @@ func listening(s *stage, x *subject, socket *reactor.Socket, dial func() int) {
 			return
 		}
 		for {
-			fd, _, err := s.Accept4(socket.Fd(), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+			fd, _, err := s.Accept4(socket.Fd(), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, nil)
 			if err != nil {
 				break
 			}
@@ -217,7 +217,7 @@ func connect(s *stage, blocked bool) *subject {
 	}
 	if blocked {
 		x.act = func() {
-			c, _, err := s.Accept4(fd, unix.SOCK_CLOEXEC)
+			c, _, err := s.Accept4(fd, unix.SOCK_CLOEXEC, nil)
 			s.must(err)
 			s.own(c)
 		}
@@ -228,7 +228,7 @@ func connect(s *stage, blocked bool) *subject {
 			if o.Channel != sendertest.OnValue {
 				continue
 			}
-			c, _, err := s.Accept4(fd, unix.SOCK_CLOEXEC)
+			c, _, err := s.Accept4(fd, unix.SOCK_CLOEXEC, nil)
 			s.must(err)
 			_ = s.Close(c)
 		}

@@ -56,8 +56,8 @@ func (c *conn) advance(to phase) {
 	c.phase = to
 }
 
-// conn is a proxied connection. It is one allocation that contains the operation states an idle connection needs. It
-// takes what it needs only at times from the pools of its worker.
+// conn is a proxied connection. It contains the operation states an idle connection needs, and takes what it needs only
+// at times from the pools of its worker.
 type conn struct {
 	association
 	sockets        [2]reactor.Socket
@@ -90,8 +90,9 @@ func connOf(l *intrusive.Links) *conn {
 // newConn makes a connection. If peer is zero, the kernel is asked for it when it is needed.
 func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	w := l.worker
-	c := &conn{association: l.associate()}
-	c.sockets[client].Init(w.loop, fd)
+	c := w.closedConns.Get()
+	c.association = l.associate()
+	c.sockets[client].InitStream(w.loop, fd)
 	c.timer.Init(c)
 	c.beginLogRecord(s, peer)
 	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {
@@ -269,5 +270,6 @@ func (c *conn) release() {
 		w.logRecords.Put(c.log)
 	}
 	c.association.release(&w.conns)
+	w.closedConns.Put(c)
 	w.stopIfEmpty()
 }

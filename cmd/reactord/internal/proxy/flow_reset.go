@@ -54,19 +54,22 @@ func (p *pipe) received() uint64 {
 // tcpClose is the kernel's TCP_CLOSE: the state of a TCP connection that was reset.
 const tcpClose = 7
 
-// acknowledged returns how many bytes the peers have acknowledged so far, and whether the kernel holds bytes that they
-// have not acknowledged yet. See tcp(7), TCP_INFO.
+// acknowledged returns how many bytes the peers that are not gone have acknowledged so far, and whether the kernel
+// holds bytes that they have not acknowledged yet. See tcp(7), TCP_INFO.
 func (c *conn) acknowledged() (n uint64, holds bool) {
 	for side := range c.sockets {
+		if c.sides[side] == sideGone {
+			continue
+		}
 		info, err := c.sockets[side].TCPInfo()
 		if err != nil { // a unix socket knows only what it holds: any change of that is progress
 			held, _ := c.sockets[side].Unacked()
 			n -= uint64(held)
-			holds = holds || held != 0 && c.sides[side] != sideGone
+			holds = holds || held != 0
 			continue
 		}
 		n += info.Bytes_acked
-		if c.sides[side] != sideGone && info.State != tcpClose {
+		if info.State != tcpClose {
 			holds = holds || info.Unacked != 0 || info.Notsent_bytes != 0
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -273,6 +274,11 @@ func (s *simulation) check() {
 	for _, w := range s.proxy.workers {
 		if way := heldConn(w); way != "" {
 			s.k.Errorf("a closed connection is referred to by %s", way)
+		}
+		for w.closedConns.Len() != 0 {
+			if !reflect.ValueOf(w.closedConns.Get()).Elem().IsZero() {
+				s.k.Errorf("a closed connection has changed")
+			}
 		}
 	}
 	s.checkCounts()

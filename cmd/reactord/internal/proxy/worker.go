@@ -53,6 +53,8 @@ type worker struct {
 	descriptors      *limit.Waiter // among those of the budget
 	rejected         reactor.Socket
 
+	closedConns pool.Of[conn]
+
 	// What a connection needs only at times.
 	transfers      pool.Of[transfer]
 	relays         pool.Of[relay]
