@@ -190,8 +190,12 @@ func TestDiscoveryFileAndHTTP(t *testing.T) {
 			targets.Store(&text)
 		}
 		set(a)
-		l := listen(t)
-		serveTargets := func(l net.Listener) func() {
+		addr := vacant(t) // that no other test takes while nothing listens
+		serveTargets := func() func() {
+			l, err := net.Listen("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
 			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, *targets.Load())
 			})}
@@ -199,19 +203,15 @@ func TestDiscoveryFileAndHTTP(t *testing.T) {
 			go func() { defer close(ended); _ = s.Serve(l) }()
 			return func() { s.Close(); <-ended }
 		}
-		stop := serveTargets(l)
+		stop := serveTargets()
 		d := startDiscovery(t, ring,
-			fmt.Sprintf("backends:\n  - {name: b, http: [{url: 'http://%s', interval: 1s}]}", l.addr()))
+			fmt.Sprintf("backends:\n  - {name: b, http: [{url: 'http://%s', interval: 1s}]}", addr))
 		eventually(t, "a serves", func() bool { return named(d.addr) == "a" })
 		set(b)
 		eventually(t, "b serves", func() bool { return named(d.addr) == "b" })
 		stop()
-		again, err := net.Listen("tcp", l.addr())
-		if err != nil {
-			t.Fatal(err)
-		}
 		set(a)
-		defer serveTargets(again)()
+		defer serveTargets()()
 		eventually(t, "a serves again", func() bool { return named(d.addr) == "a" })
 		d.stop()
 
