@@ -19,9 +19,8 @@ type BufferConfig struct {
 	// nothing.
 	Size int
 	// Window is the number of buffers that the ring has at first, at most uring.MaxProvided, and no more than half of
-	// Limit.
-	// The window doubles when receives find no buffer, up to 256, and halves when half of it has been idle for a while.
-	// Default 64.
+	// Limit. The window doubles when receives find no buffer, up to 256, and halves when half of it has been idle for a
+	// while. Default 64.
 	Window int
 	// Limit bounds the number of buffers, leased ones included: at most 32768. Only buffers that are used take memory.
 	// When a quarter of them is leased, sequences that hold many wait, so that others find one (see [Socket.RecvMany]).

@@ -26,15 +26,15 @@ func (s *Socket) Open(l *Loop, family, typ, protocol int) error {
 	return nil
 }
 
-// InitStream is Init for a socket of type SOCK_STREAM, such as a connection that was accepted. The kernel is not asked
-// for the type then.
+// InitStream takes over fd as [Descriptor.Init] does, and does not ask the kernel for its type, which must be
+// SOCK_STREAM, as that of an accepted connection is. With the build tag reactordebug, another type panics.
 func (s *Socket) InitStream(l *Loop, fd int) {
-	s.Init(l, fd)
 	if assert.Enabled {
-		if kind, err := s.Type(); err == nil && kind != unix.SOCK_STREAM {
+		if kind, err := l.sys.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err == nil && kind != unix.SOCK_STREAM {
 			panic("reactor: InitStream was given a socket of another type: use Init")
 		}
 	}
+	s.Init(l, fd)
 	s.kind = unix.SOCK_STREAM
 }
 

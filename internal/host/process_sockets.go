@@ -18,7 +18,7 @@ func (process) Bind(fd int, sa unix.Sockaddr) error { return unix.Bind(fd, sa) }
 
 func (process) Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
 
-// Accept4 is the bare call: that of package unix asks for the protocol, and allocates the address.
+// Accept4 makes the bare call. That of package unix also asks for the protocol, and allocates the address.
 func (process) Accept4(fd, flags int, from []byte) (conn, n int, err error) {
 	size := uint32(len(from))
 	got, _, errno := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(from))),
@@ -55,7 +55,7 @@ func (process) GetsockoptUcred(fd, level, opt int) (*unix.Ucred, error) {
 	return unix.GetsockoptUcred(fd, level, opt)
 }
 
-// GetsockoptTCPInfo is the bare call: that of package unix allocates.
+// GetsockoptTCPInfo makes the bare call. That of package unix allocates.
 func (process) GetsockoptTCPInfo(fd, level, opt int) (info unix.TCPInfo, err error) {
 	size := uint32(unsafe.Sizeof(info))
 	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(opt),

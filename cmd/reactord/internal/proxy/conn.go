@@ -56,8 +56,8 @@ func (c *conn) advance(to phase) {
 	c.phase = to
 }
 
-// conn is a proxied connection. It contains the operation states an idle connection needs, and takes what it needs only
-// at times from the pools of its worker.
+// conn carries the bytes between a client and a server. It contains the operation states that an idle connection needs,
+// and takes what it needs only at times from the pools of its worker.
 type conn struct {
 	association
 	sockets        [2]reactor.Socket

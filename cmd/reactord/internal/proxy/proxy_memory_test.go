@@ -161,8 +161,8 @@ func expectEOF(t *testing.T, c *net.TCPConn) {
 	}
 }
 
-// heldConn is a path of references from a worker to a connection, other than those that are kept for later use; "":
-// there is none.
+// heldConn returns a path of references from a worker to a connection, other than those that are kept to be used again,
+// or "" if there is none.
 func heldConn(w *worker) string {
 	seen := map[any]bool{}
 	var walk func(v reflect.Value, way string) string

@@ -53,7 +53,7 @@ type worker struct {
 	descriptors      *limit.Waiter // among those of the budget
 	rejected         reactor.Socket
 
-	closedConns pool.Of[conn]
+	closedConns pool.Of[conn] // for new connections
 
 	// What a connection needs only at times.
 	transfers      pool.Of[transfer]
