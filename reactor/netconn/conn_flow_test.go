@@ -44,7 +44,9 @@ func TestFlowBetweenConns(t *testing.T) {
 				l.t.Errorf("copied %d bytes", n)
 			}
 			for !ended {
-				_, _ = task.Await(t, l.SleepFor(time.Millisecond))
+				if _, stopped := task.Await(t, l.SleepFor(time.Millisecond)); stopped != nil {
+					return stopped
+				}
 			}
 			return err
 		})

@@ -86,11 +86,24 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
+// A server that does not answer in time changes nothing.
 func TestHTTPTimeout(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	var h answering
+	h.set(text(oneTarget))
+	s := httptest.NewServer(&h)
 	defer s.Close()
-	source := httpSource(s.URL, func(c *config.HTTPDiscovery) { c.Timeout = 100 * time.Millisecond })
-	start(t, source).awaitError("context deadline exceeded")
+	source := httpSource(s.URL+"/sd", func(c *config.HTTPDiscovery) { c.Timeout = 500 * time.Millisecond })
+	r := start(t, source)
+	one := []string{"10.0.0.1:80 w2 p0"}
+	r.await(one...)
+	h.set(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	if got := r.awaitError("context deadline exceeded"); !slices.Equal(addresses(got.servers), one) && got.servers != nil {
+		t.Errorf("%v", got)
+	} else if !strings.HasPrefix(got.err.Error(), s.URL+"/sd: ") {
+		t.Errorf("the error does not name the URL: %v", got.err)
+	}
+	h.set(text(oneTarget))
+	r.await(one...)
 	if s := source.Stats(); s.Lookups[ResultTimeout] == 0 {
 		t.Errorf("%+v", s)
 	}
