@@ -15,7 +15,7 @@ import (
 
 const (
 	startLimit = 10 * time.Second       // until a server listens
-	warmup     = 250 * time.Millisecond // load before a measurement that is not shorter
+	warmup     = 250 * time.Millisecond // load before the measurement
 	settle     = 3 * time.Second        // connections are idle for this time before their memory is read
 	slack      = 30 * time.Second       // the longest overhead of a measurement on top of its load
 )
@@ -80,8 +80,8 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	if c.Idle {
 		return measureIdle(ctx, w, c, pids, args)
 	}
-	found, err := generate(ctx, w, pids, slices.Concat(load, []string{"--verify-first",
-		"--warmup", min(warmup, d).String(), "--time", d.String()}, args))
+	found, err := generate(ctx, w, pids, slices.Concat(load, []string{"--verify-first", "--warmup", warmup.String(),
+		"--time", d.String()}, args))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func compareAndMeasure(ctx context.Context, w *workshop, server *proc.Child, arg
 	if err != nil {
 		return nil, err
 	}
-	return generate(ctx, w, pids, append(args, "--warmup", min(warmup, d).String(), "--time", d.String()))
+	return generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
 }
 
 // startPeer starts a server and returns when await says that it serves.
