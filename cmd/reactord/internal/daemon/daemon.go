@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/daemon/upgrade"
 	"github.com/reactord/reactord/cmd/reactord/internal/envoy"
 	"github.com/reactord/reactord/cmd/reactord/internal/host/account"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/memory"
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/logging"
@@ -110,15 +110,9 @@ func (d *daemon) addresses() Addresses {
 	return a
 }
 
-// gcPercent is the target of the garbage collector. The daemon makes hardly any garbage, so the memory of an idle
-// connection counts for more than the time of the collector. GOGC overrides it.
-const gcPercent = 50
-
 // start starts all parts, or none if it fails. When ctx is done it gives up.
 func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	memory.PaceCollector(cmp.Or(int64(c.Loader.Config().Limits.Memory), memory.Meter{}.Limit()))
 	record, err := c.Inherited.handoverRecord()
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/memory"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
@@ -49,7 +50,7 @@ type Proxy struct {
 	seed         uint64       // see Config.seed
 	unique       uint64       // tells the connections of this process from those of others
 	limit        atomic.Int64 // connections that can be open
-	memory       memory
+	memory       pressure
 	rate         limit.Bucket // of Limits.Rate
 	refusedLines limit.Bucket // of AccessLog.Refused
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
@@ -295,7 +296,7 @@ type Config struct {
 	pairs  int    // pairs of descriptors for connections; 0: as many as the process has
 	seed   uint64 // of the choice of servers, and of the times of checks; 0: random
 	ports  int64  // for sessions of UDP; 0: three quarters of the kernel's
-	memory memoryMeter
+	memory memory.Meter
 }
 
 // Ops are the opcodes that the loops of a proxy submit, and the only ones that their rings take: see

@@ -3,10 +3,11 @@ package proxy
 import (
 	"io"
 	"os"
-	"path"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/host/memory"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -16,59 +17,10 @@ func TestPatience(t *testing.T) {
 			t.Errorf("%v of the memory is used: patience %v, want %v", test.used, got, test.want)
 		}
 	}
-	var m memory
+	var m pressure
 	m.patience.Store(patienceFull / 2)
 	if got := m.scale(forever); got < forever/2-time.Hour || got > forever/2 {
 		t.Errorf("half of for ever is %v", got)
-	}
-}
-
-// files makes a directory with files.
-func files(t *testing.T, all map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range all {
-		name = path.Join(dir, name)
-		if err := os.MkdirAll(path.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func TestMemoryOfCgroups(t *testing.T) {
-	for name, test := range map[string]struct {
-		proc, cgroup map[string]string
-		want         float64
-	}{
-		"no cgroup": {nil, nil, 0},
-		"version 1": {map[string]string{"cgroup": "3:memory:/a\n"}, map[string]string{"memory.max": "1"}, 0},
-		"no limit":  {map[string]string{"cgroup": "0::/a\n"}, map[string]string{"a/memory.max": "max\n"}, 0},
-		"own": {map[string]string{"cgroup": "1:x:/b\n0::/a/b\n"}, map[string]string{
-			"a/b/memory.max": "1000\n", "a/b/memory.current": "900\n", "a/b/memory.stat": "anon 3\ninactive_file 400\n",
-		}, 0.5},
-		"of a parent": {map[string]string{"cgroup": "0::/a/b\n"}, map[string]string{
-			"a/b/memory.max": "1000\n", "a/b/memory.current": "100\n", "a/memory.max": "200\n", "a/memory.current": "150\n",
-		}, 0.75},
-		"of a container": {map[string]string{"cgroup": "0::/\n"}, map[string]string{
-			"memory.max": "1000\n", "memory.current": "900\n",
-		}, 0.9},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := memoryMeter{proc: files(t, test.proc), cgroup: files(t, test.cgroup)}
-			if got := s.used(0); got != test.want {
-				t.Errorf("%v is used, want %v", got, test.want)
-			}
-		})
-	}
-}
-
-func TestMemoryOfProcess(t *testing.T) {
-	if got := (memoryMeter{}).used(1 << 20); got < 1 || got > 1<<20 {
-		t.Errorf("%v MiB are resident", got)
 	}
 }
 
@@ -78,10 +30,15 @@ func TestIdleConnectionsEndUnderPressure(t *testing.T) {
 		ln := listen(t)
 		f := setupOf(Backend{IdleTimeout: 10 * time.Second}, ln)
 		f.Ring, f.Loops = ring, 2
-		f.memory = memoryMeter{
-			proc:   files(t, map[string]string{"cgroup": "0::/\n"}),
-			cgroup: files(t, map[string]string{"memory.max": "100\n", "memory.current": "100\n"}),
+		dir := t.TempDir()
+		full := fstest.MapFS{
+			"cgroup":     {Data: []byte("0::/")},
+			"memory.max": {Data: []byte("100")}, "memory.current": {Data: []byte("100")},
 		}
+		if err := os.CopyFS(dir, full); err != nil {
+			t.Fatal(err)
+		}
+		f.memory = memory.Meter{Proc: dir, Cgroup: dir}
 		p := f.run(t)
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)

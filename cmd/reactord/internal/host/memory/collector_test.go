@@ -1,0 +1,83 @@
+package memory
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+func TestGrowth(t *testing.T) {
+	const mb = 1 << 20
+	for _, test := range []struct {
+		floor, live uint64
+		want        int
+	}{{32 * mb, 0, 700}, {32 * mb, 8 * mb, 300}, {32 * mb, 20 * mb, 60}, {32 * mb, 30 * mb, 50}, {32 * mb, 1000 * mb, 50},
+		{1 * mb, 0, 50}} {
+		if got := growth(test.floor, test.live); got != test.want {
+			t.Errorf("floor %d, live %d: growth %d %%, want %d", test.floor, test.live, got, test.want)
+		}
+	}
+}
+
+func cycles() uint64 {
+	s := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+func setPercent() uint64 {
+	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+var (
+	garbage []byte
+	kept    [][]byte
+)
+
+// A small heap is collected seldom, and a large one when it has grown by half.
+func TestPaceCollector(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(100)
+	kept = nil
+	PaceCollector(0)
+	runtime.GC()
+	before := cycles()
+	const made = 512 << 20
+	for range made / (64 << 10) {
+		garbage = make([]byte, 64<<10)
+	}
+	if n := cycles() - before; n > 2*made/heapFloor {
+		t.Errorf("%d collections for %d MB of garbage, want about %d", n, made>>20, made/heapFloor)
+	}
+	for range 100 {
+		kept = append(kept, make([]byte, 1<<20))
+	}
+	runtime.GC()
+	for deadline := time.Now().Add(10 * time.Second); setPercent() != leastGrowth; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("100 MB are live, and may grow by %d %%", setPercent())
+		}
+	}
+}
+
+func TestLittleMemory(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(100)
+	PaceCollector(64 << 20)
+	if got, want := setPercent(), uint64(100*8/4-100); got > want {
+		t.Errorf("a process with 64 MB: the heap may grow by %d %%, want at most %d", got, want)
+	}
+}
+
+func TestEnvironmentOverridesThePace(t *testing.T) {
+	t.Setenv("GOGC", "75")
+	defer debug.SetGCPercent(debug.SetGCPercent(75))
+	PaceCollector(0)
+	if got := setPercent(); got != 75 {
+		t.Errorf("%d %%, want 75", got)
+	}
+}

@@ -1,0 +1,11 @@
+// Package memory knows what memory the process may have, and keeps what it takes small.
+//
+// # How to use it
+//
+// A [Meter] says which part of the memory is used. Call [PaceCollector] when the process starts. All of it may be called on any thread.
+//
+// # Files
+//
+//	meter.go      the process and its cgroups
+//	collector.go  when the garbage collector runs
+package memory
