@@ -141,6 +141,9 @@ func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 	}
 	d.takeOver()
 	d.lifecycle.serve()
+	if err := memory.UnmapProgram(); err != nil {
+		log.Debug("pages of the program stay mapped", zap.Error(err))
+	}
 	return d, nil
 }
 

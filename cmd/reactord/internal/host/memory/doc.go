@@ -2,10 +2,12 @@
 //
 // # How to use it
 //
-// A [Meter] says which part of the memory is used. Call [PaceCollector] when the process starts. All of it may be called on any thread.
+// A [Meter] says which part of the memory is used. Call [PaceCollector] when the process starts, [UnmapProgram] when
+// it has started. All of it may be called on any thread.
 //
 // # Files
 //
 //	meter.go      the process and its cgroups
 //	collector.go  when the garbage collector runs
+//	program.go    the pages of the program's file
 package memory
