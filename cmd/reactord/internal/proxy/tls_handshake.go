@@ -128,7 +128,8 @@ func (s *tlsSide) runHandshake(t *task.T, with *tls.Conn, limit time.Duration) e
 	return err
 }
 
-// read takes what has arrived before the handshake began, or else waits for bytes of the peer.
+// read takes what has arrived before the handshake began, or else waits for bytes of the peer; and then for the turn of
+// what they make crypto/tls compute.
 func (h *handshake) read(p []byte) (n int, err error) {
 	if p, err = h.allow(p); err != nil {
 		return 0, err
@@ -141,6 +142,9 @@ func (h *handshake) read(p []byte) (n int, err error) {
 	}
 	h.left -= n
 	h.side.framing.took(p[:n])
+	if err == nil {
+		err = h.awaitTurn()
+	}
 	return n, err
 }
 
@@ -159,7 +163,7 @@ func (h *handshake) receive(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	h.side.received += uint64(n)
-	return n, h.awaitTurn()
+	return n, nil
 }
 
 // flush sends what is queued.
@@ -172,72 +176,6 @@ func (h *handshake) flush() error {
 		withState(c.sockets[h.side.side].SendAll(h.out), &h.send), c.loop().SleepUntil(h.deadline)))
 	h.out = h.out[:0]
 	return err
-}
-
-// offloadVerification returns a function that verifies the certificates of the peer, on a worker thread if that is
-// expensive. The handshake waits meanwhile, as it does for bytes, and the loop does not.
-func (s *tlsSide) offloadVerification(verify func(tls.ConnectionState) error) func(tls.ConnectionState) error {
-	return func(state tls.ConnectionState) error {
-		if !certs.Dear(state.PeerCertificates) {
-			return verify(state)
-		}
-		h, loop := s.handshake, s.layer.conn.loop()
-		_, err := task.Await(h.t, sender.Timeout(withState(
-			reactor.Offload(loop, func() (struct{}, error) { return struct{}{}, verify(state) }),
-			new(reactor.OffloadOp[struct{}])), loop.SleepUntil(h.deadline)))
-		return err
-	}
-}
-
-// awaitTurn waits for the handshake's turn to compute.
-func (h *handshake) awaitTurn() error {
-	c := h.side.layer.conn
-	turns := &c.worker().handshakeTurns
-	if turns.take() {
-		return nil
-	}
-	_, err := task.Await(h.t, sender.Timeout(turns.queue.wait(&h.place, c), c.loop().SleepUntil(h.deadline)))
-	return err
-}
-
-// stepsPerTurn bounds the steps of handshakes that a turn of the loop computes. A step takes up to a few hundred
-// microseconds, or milliseconds with an RSA key, and whatever else is ready waits for it.
-const stepsPerTurn = 1
-
-// handshakeTurns bounds what handshakes compute in a turn of the loop. Those beyond it wait in order.
-type handshakeTurns struct {
-	queue waitQueue
-	next  reactor.Timer // begins the next turn
-	loop  *reactor.Loop
-	taken int // in this turn
-}
-
-func (s *handshakeTurns) init(l *reactor.Loop) {
-	s.loop = l
-	s.next.Init(s)
-}
-
-// take takes a step of this turn, unless all are taken.
-func (s *handshakeTurns) take() bool {
-	if s.taken == stepsPerTurn || s.queue.length != 0 {
-		return false
-	}
-	s.begin()
-	return true
-}
-
-func (s *handshakeTurns) begin() {
-	if s.taken++; !s.next.Pending() {
-		s.loop.SetTimer(&s.next, s.loop.Now())
-	}
-}
-
-// OnTimer begins a turn.
-func (s *handshakeTurns) OnTimer(int64) {
-	for s.taken = 0; s.taken < stepsPerTurn && s.queue.length != 0; {
-		s.begin()
-		s.queue.first().leave(nil)
-	}
 }
 
 // handshakeStats counts handshakes by version and result. The loops share them: a counter is touched once a handshake.

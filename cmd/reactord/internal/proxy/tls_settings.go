@@ -16,6 +16,7 @@ type tlsTermination struct {
 	*tls.Config
 	keys   *certs.Server
 	config *config.ServerTLS
+	choose func(*tls.ClientHelloInfo) (*tls.Certificate, error) // the certificate
 }
 
 // tlsTerminations has the different ones of a listener and its routes.
@@ -48,8 +49,9 @@ func (t *table) termination(keys *certs.Server, c *config.ServerTLS, before tlsT
 			return e
 		}
 	}
-	e := &tlsTermination{keys.Config(c), keys, c}
-	e.GetConfigForClient = e.configForClient
+	e := &tlsTermination{Config: keys.Config(c), keys: keys, config: c}
+	e.choose = e.GetCertificate
+	e.GetConfigForClient, e.GetCertificate = e.configForClient, e.certificate
 	t.tickets.Serve(keys, e.Config)
 	return e
 }
@@ -72,6 +74,15 @@ func (t *tlsTermination) configForClient(hello *tls.ClientHelloInfo) (*tls.Confi
 	own := t.Clone()
 	own.VerifyConnection = s.offloadVerification(t.VerifyConnection)
 	return own, nil
+}
+
+// certificate returns the certificate for a client.
+func (t *tlsTermination) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c, err := t.choose(hello)
+	if s, ok := hello.Conn.(*tlsSide); ok && err == nil {
+		c = s.offloadKey(c)
+	}
+	return c, err
 }
 
 func normalizedName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
@@ -111,6 +122,9 @@ func (o *originator) config(c *conn) *tls.Config {
 	}
 	if verify := o.client.Verification(out.ServerName); verify != nil {
 		out.VerifyConnection = c.tlsSide(server).offloadVerification(verify)
+	}
+	if len(out.Certificates) == 1 {
+		out.Certificates = []tls.Certificate{*c.tlsSide(server).offloadKey(&out.Certificates[0])}
 	}
 	out.ClientSessionCache = sessionCache{o.base.ClientSessionCache, c.server.Address.String() + " "}
 	return out

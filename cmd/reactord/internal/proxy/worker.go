@@ -80,7 +80,7 @@ func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
 	w.seed(p.seed)
 	w.retry.Init((*retryTimer)(w))
 	w.spread.init(w)
-	w.handshakeTurns.init(l)
+	w.handshakeTurns.init(l, w.random.Uint64())
 	return w
 }
 
