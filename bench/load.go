@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -50,9 +47,7 @@ type loadFlags struct {
 	Verify      bool             `help:"Compare every byte that comes back."`
 	VerifyFirst bool             `help:"Compare every byte during the warm-up only, so that comparing costs nothing during the measurement."`
 	Seed        uint64           `help:"Seed of every random choice. Default: a new one for each run."`
-	Insecure    bool             `help:"Accept any certificate of a tls:// target."`
-	CA          string           `name:"ca" placeholder:"FILE" help:"Certificate authorities to trust (PEM), instead of those of the system."`
-	SNI         string           `name:"sni" placeholder:"NAME" help:"The server's name for TLS. Default: the target's host."`
+	tlsFlags
 
 	Upstream string `placeholder:"URL" help:"Also run an echo server at this address, on the same loops: the upstream server of a target that is a proxy."`
 
@@ -124,31 +119,9 @@ func (f *loadFlags) config(parts []engine.Part) (cfg engine.Config, err error) {
 		return cfg, err
 	}
 	if cfg.Target.Scheme == "tls" {
-		cfg.TLS, err = f.tls(cfg.Target)
+		cfg.TLS, err = f.tlsFlags.config(cfg.Target)
 	}
 	return cfg, err
-}
-
-func (f *loadFlags) tls(target engine.Target) (*tls.Config, error) {
-	cfg := &tls.Config{InsecureSkipVerify: f.Insecure, ServerName: f.SNI} // --insecure asks for it
-	if cfg.ServerName == "" {
-		host, _, err := net.SplitHostPort(target.Host)
-		if err != nil {
-			return nil, err
-		}
-		cfg.ServerName = host
-	}
-	if f.CA != "" {
-		text, err := os.ReadFile(f.CA)
-		if err != nil {
-			return nil, err
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s has no certificate", f.CA)
-		}
-	}
-	return cfg, nil
 }
 
 func (f *loadFlags) plan() (p trial.Plan, err error) {

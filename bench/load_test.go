@@ -210,3 +210,33 @@ func TestKilledTargetLeavesAResult(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// Connections resume TLS sessions if they are told to, and the output says how many did.
+func TestResumption(t *testing.T) {
+	listen, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := testWorkshop(t)
+	server, err := w.start(t.Context(), 0, append(w.self, "serve", "echo", "--style", "net", "--listen", "tls://"+listen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	if err := awaitListening(t.Context(), server, listen); err != nil {
+		t.Fatal(err)
+	}
+	common := []string{"connect", "--target", "tls://" + listen, "--insecure", "--curves", "X25519", "--size", "128",
+		"--close", "rst", "--warmup", "0s", "-t", "200ms", "-c", "2"}
+	if said, err := bench(t, append(common, "--resume")...); err != nil ||
+		!strings.Contains(said, " connections resumed a TLS session\n") {
+		t.Errorf("%v:\n%s", err, said)
+	}
+	if said, err := bench(t, common...); err != nil || strings.Contains(said, "resumed") {
+		t.Errorf("%v:\n%s", err, said)
+	}
+	if _, err := bench(t, append(common, "--curves", "X448")...); err == nil ||
+		!strings.Contains(err.Error(), `"X448" is not one of P-256, `) {
+		t.Errorf("an unknown key exchange: %v", err)
+	}
+}

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"bufio"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,7 +15,6 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/bench/record"
-	"github.com/reactord/reactord/reactor"
 )
 
 func TestHTTP(t *testing.T) {
@@ -213,47 +210,6 @@ func TestRealRedis(t *testing.T) {
 	if w.Messages == 0 || w.Verified == 0 {
 		t.Errorf("%d replies, %d bytes verified", w.Messages, w.Verified)
 	}
-}
-
-// Every mode works with TLS.
-func TestTLS(t *testing.T) {
-	s := httptest.NewUnstartedServer(nil)
-	s.StartTLS() // for its certificate
-	certificate := s.TLS.Certificates[0]
-	trust := s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	s.Close()
-	rings(t, func(t *testing.T, ring reactor.RingKind) {
-		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		go accept(l, echoing)
-		url := "tls://" + l.Addr().String()
-		size, err := ParseSizes("1-40000")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, mode := range []Mode{&Echo{Depth: 5, Size: size}, &Connect{Close: "rst", Size: 100}, &HalfClose{},
-			&Stream{Direction: "both"}} {
-			g := load(t, url, mode, func(c *Config) {
-				c.Ring, c.TLS = ring, &tls.Config{RootCAs: trust, ServerName: "127.0.0.1"}
-			})
-			_, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool { return w.Verified > 0 })
-			faultless(t, w)
-			if w.Messages == 0 || w.Verified == 0 || w.BytesOut == 0 {
-				t.Errorf("%T: %d messages, %d bytes verified", mode, w.Messages, w.Verified)
-			}
-		}
-		g := load(t, url, &Echo{}, func(c *Config) {
-			c.Ring, c.TLS, c.GiveUp = ring, &tls.Config{ServerName: "127.0.0.1"}, short // no certificate is trusted
-		})
-		span, err := g.Open(t.Context(), nil)
-		if !errors.Is(err, ErrNoProgress) {
-			t.Errorf("a certificate that is not trusted: %v", err)
-		}
-		only(t, span.Windows[0], record.Handshake)
-	})
 }
 
 func TestDatagramsThatAreLostSwappedAndDoubled(t *testing.T) {

@@ -50,6 +50,9 @@ func (tc *tlsConn) run() {
 	if !tc.current() {
 		return
 	}
+	if w.cfg.TLS.ClientSessionCache != nil && tc.conn.ConnectionState().DidResume {
+		c.group.win.Resumed++
+	}
 	c.stands()
 	for {
 		w.flush()

@@ -7,6 +7,7 @@ type Counts struct {
 	BytesOut   int64    `json:"bytes_out"`            // handed to the kernel
 	BytesIn    int64    `json:"bytes_in"`             // received
 	Opened     int64    `json:"opened"`               // connections that were opened
+	Resumed    int64    `json:"resumed,omitempty"`    // of these: connections that resumed a TLS session
 	Verified   int64    `json:"verified_bytes"`       // received bytes that were compared
 	Lost       int64    `json:"lost,omitempty"`       // datagrams without a reply
 	Reordered  int64    `json:"reordered,omitempty"`  // datagrams that came after a later one
@@ -21,6 +22,7 @@ func (c *Counts) Add(d *Counts) {
 	c.BytesOut += d.BytesOut
 	c.BytesIn += d.BytesIn
 	c.Opened += d.Opened
+	c.Resumed += d.Resumed
 	c.Verified += d.Verified
 	c.Lost += d.Lost
 	c.Reordered += d.Reordered

@@ -56,6 +56,9 @@ func setUp(out io.Writer, r *record.Result, p *record.Phase) {
 		fmt.Fprintf(out, "; the target needed %s and %.1f descriptors for each",
 			units.Bytes(float64(p.Target.Memory)/float64(w.Opened)), float64(p.Target.Descriptors)/float64(w.Opened))
 	}
+	if w.Resumed > 0 {
+		fmt.Fprintf(out, "; %d resumed a TLS session", w.Resumed)
+	}
 	fmt.Fprintln(out)
 }
 
@@ -93,6 +96,9 @@ func phase(out io.Writer, w *tabwriter.Writer, p *record.Phase) {
 	if sum.Lost+sum.Reordered+sum.Duplicates > 0 {
 		fmt.Fprintf(out, "%d lost (%s), %d reordered, %d duplicates\n", sum.Lost,
 			units.Percent(float64(sum.Lost)/float64(max(sum.Sent, 1))), sum.Reordered, sum.Duplicates)
+	}
+	if sum.Resumed > 0 {
+		fmt.Fprintf(out, "%d of %d connections resumed a TLS session\n", sum.Resumed, sum.Opened)
 	}
 	if n := sum.Errors.Total(); n > 0 {
 		fmt.Fprintf(out, "failures: %v\n", sum.Errors)
