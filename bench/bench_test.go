@@ -39,6 +39,7 @@ func testWorkshop(t *testing.T) *workshop {
 	}
 	t.Cleanup(w.close)
 	w.env = []string{childVariable + "=1"}
+	w.settle = 200 * time.Millisecond
 	return w
 }
 
@@ -87,54 +88,6 @@ func TestTinySuite(t *testing.T) {
 	}
 }
 
-// The memory of idle pairs is measured, here of the io.Copy proxy.
-func TestIdleMemory(t *testing.T) {
-	c := &benchCase{Name: "idle", Conns: 200, Size: 128, Idle: true, Proxy: true}
-	i := slices.IndexFunc(proxyPeers(), func(p *peer) bool { return p.name == goCopy })
-	found, err := measure(t.Context(), testWorkshop(t), c, proxyPeers()[i], time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found.Result.Verified != 200*128 || found.RSSBefore == 0 || found.RSSWith <= found.RSSBefore {
-		t.Errorf("%+v, %+v", found, found.Result)
-	}
-	if want := float64(found.RSSWith-found.RSSBefore) / 1024 / 200; found.Figure != want {
-		t.Errorf("figure %v, want %v", found.Figure, want)
-	}
-}
-
-// Every peer that is installed can be measured. The other ones say why they are missing.
-func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts every peer")
-	}
-	w := testWorkshop(t)
-	for _, c := range cases() {
-		if !slices.Contains([]string{"echo-128", "proxy-16k", "rate-20k", "redis-get", "http", "https"}, c.Name) {
-			continue
-		}
-		for _, p := range suitePeers(nil)[c.group()] {
-			t.Run(c.Name+"/"+p.name, func(t *testing.T) {
-				version, err := p.prepare(t.Context(), w)
-				if errors.Is(err, uring.ErrUnavailable) {
-					testenv.NeedIOUring(t, err)
-				}
-				if err != nil {
-					t.Skip(err)
-				}
-				found, err := measure(t.Context(), w, c, p, 50*time.Millisecond)
-				if err != nil {
-					t.Fatalf("%s: %v", version, err)
-				}
-				compared := found.Result.Verified > 0 || c.Load != nil && c.Load[0] == "http"
-				if !compared || found.Figure <= 0 || c.Rate != 0 && found.Result.Median <= 0 {
-					t.Errorf("%+v", found.Result)
-				}
-			})
-		}
-	}
-}
-
 func TestMissingCompilerIsNamed(t *testing.T) {
 	w := testWorkshop(t)
 	t.Setenv("PATH", t.TempDir())
@@ -143,7 +96,7 @@ func TestMissingCompilerIsNamed(t *testing.T) {
 			t.Errorf("%s without gcc: %v", p.name, err)
 		}
 	}
-	for _, p := range []*peer{nginxPeer(), haproxyPeer()} {
+	for _, p := range proxyPeers(proxySetup{Loops: 1})[2:] {
 		if _, err := p.prepare(t.Context(), w); err == nil {
 			t.Errorf("%s was found nowhere", p.name)
 		}
@@ -232,46 +185,6 @@ func TestExecPins(t *testing.T) {
 	said.ReadFrom(c.Stdout)
 	if got := strings.Fields(said.String()); len(got) != 2 || got[1] != "0" {
 		t.Errorf("it runs on %q, want CPU 0", said.String())
-	}
-}
-
-// The proxy passes on a half-close, and then the bytes of the other direction.
-func TestGoProxyHalfCloses(t *testing.T) {
-	upstream, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer upstream.Close()
-	go func() { // answers only once it has all
-		c, err := upstream.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		all, _ := io.ReadAll(c)
-		c.Write(append(all, " back"...))
-	}()
-	near, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer near.Close()
-	go func() {
-		c, err := near.Accept()
-		if err == nil {
-			forward(c.(*net.TCPConn), upstream.Addr().String())
-		}
-	}()
-	c, err := net.Dial("tcp", near.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
-	io.WriteString(c, "there and")
-	c.(*net.TCPConn).CloseWrite()
-	if got, err := io.ReadAll(c); string(got) != "there and back" || err != nil {
-		t.Errorf("got %q, %v", got, err)
 	}
 }
 

@@ -44,7 +44,8 @@ type commands struct {
 func run(args []string) int {
 	var c commands
 	parser := kong.Must(&c, kong.Name("bench"), kong.UsageOnError(),
-		kong.Description("A load generator without coordinated omission. It also compares reactord with other servers."))
+		kong.Description("A load generator without coordinated omission. It also compares reactord with other servers."),
+		kong.Vars{"cases": caseNames()})
 	command, err := parser.Parse(args)
 	parser.FatalIfErrorf(err)
 	// Only commands that take a context catch signals; other commands end immediately.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 )
@@ -15,19 +14,11 @@ const bulkSeed = "1"
 // upstream and the clients are this program (`serve chargen`, `stream --direction down`). The bytes that the clients
 // receive are counted, so that bytes in buffers are not.
 func measureBulk(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
-	source, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	upstream, err := w.start(ctx, w.loadCPU, append(w.self, "serve", "chargen", "--listen", "tcp://"+source, "--seed",
-		bulkSeed))
+	upstream, source, err := startUpstream(ctx, w, "chargen", "--seed", bulkSeed)
 	if err != nil {
 		return nil, err
 	}
 	defer upstream.Stop()
-	if err := awaitListening(ctx, upstream, source); err != nil {
-		return nil, fmt.Errorf("upstream: %w", err)
-	}
 	server, listen, err := startPeer(ctx, w, p, source, awaitListening)
 	if err != nil {
 		return nil, err

@@ -2,17 +2,15 @@ package main
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-var bulkCase = &benchCase{Name: "bulk", Conns: 2, Size: bulkChunk, Bulk: true, Proxy: true}
+var bulkCase = &benchCase{Name: "bulk", Conns: 2, Size: bulkChunk, Method: bulkTime, Proxy: true}
 
 func TestBulkIsMeasured(t *testing.T) {
-	i := slices.IndexFunc(proxyPeers(), func(p *peer) bool { return p.name == goCopy })
-	found, err := measure(t.Context(), testWorkshop(t), bulkCase, proxyPeers()[i], 300*time.Millisecond)
+	found, err := measure(t.Context(), testWorkshop(t), bulkCase, copyPeer(), 300*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/internal/testenv"
 )
 
-var datagramCase = &benchCase{Name: "udp", Conns: 8, Size: 128, UDP: true}
+var datagramCase = &benchCase{Name: "udp", Conns: 8, Size: 128, Method: datagramTime}
 
 func TestDatagramsAreMeasured(t *testing.T) {
 	w := testWorkshop(t)

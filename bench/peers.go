@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -40,11 +38,15 @@ const (
 	redisServer = "redis-server"
 )
 
-// What the peers of a case serve, if it is not an echo.
+// The groups of peers.
 const (
-	serveRESP  = "redis"
-	serveHTTP1 = "http"
-	serveHTTPS = "https"
+	echoServers     = "echo"
+	datagramServers = "udp"
+	redisServers    = "redis"
+	httpServers     = "http"
+	httpsServers    = "https"
+	proxies         = "proxy"
+	patientProxies  = "proxy, min_wait"
 )
 
 // A peer is a server that can be measured.
@@ -59,19 +61,20 @@ type peer struct {
 	command func(w *workshop, listen, upstream string) (argv []string, err error)
 }
 
-// suitePeers returns the peers in groups. Commands are the commands of --with.
+// suitePeers returns the peers of each group. Commands are the commands of --with.
 func suitePeers(commands []string) map[string][]*peer {
-	echoes, proxies := echoPeers(), proxyPeers()
+	echoes, plain := echoPeers(), plainProxies()
 	for _, text := range commands {
 		if p := commandPeer(text); strings.Contains(text, "{upstream}") {
-			proxies = append(proxies, p)
+			plain = append(plain, p)
 		} else {
 			echoes = append(echoes, p)
 		}
 	}
 	return map[string][]*peer{
-		"echo": echoes, "udp": datagramPeers(), "proxy": proxies, "patient": slices.Concat(proxies, patientPeers()),
-		serveRESP: redisPeers(), serveHTTP1: httpPeers("tcp"), serveHTTPS: httpPeers("tls"),
+		echoServers: echoes, datagramServers: datagramPeers(), redisServers: redisPeers(),
+		httpServers: httpPeers("tcp"), httpsServers: httpPeers("tls"),
+		proxies: plain, patientProxies: slices.Concat(plain, patientPeers()),
 	}
 }
 
@@ -126,32 +129,6 @@ func httpPeers(scheme string) []*peer {
 		needsIOUring(stylePeer(gorUring, "http", scheme, "goroutine", "io_uring")),
 		stylePeer(gorEpoll, "http", scheme, "goroutine", "epoll"),
 		netPeer("http", scheme),
-	}
-}
-
-func proxyPeers() []*peer {
-	return []*peer{
-		needsIOUring(referencePeer(cUring, "proxy_uring", "-luring")),
-		needsIOUring(reactordPeer(proxyUring, "io_uring")),
-		reactordPeer(proxyEpoll, "epoll"),
-		nginxPeer(),
-		haproxyPeer(),
-		{
-			name:    goCopy,
-			prepare: goVersion,
-			command: func(w *workshop, listen, upstream string) ([]string, error) {
-				return append(w.self, "serve", "proxy", "--listen", "tcp://"+listen, "--to", "tcp://"+upstream), nil
-			},
-		},
-	}
-}
-
-// patientPeers returns proxies with a minimum wait. They are for open loops: in a closed loop there is nothing to
-// batch.
-func patientPeers() []*peer {
-	return []*peer{
-		needsIOUring(reactordPeer(minUring, "io_uring", "--min-wait", "350us")),
-		reactordPeer(minEpoll, "epoll", "--min-wait", "350us"),
 	}
 }
 
@@ -219,95 +196,6 @@ func referencePeer(name, source string, libs ...string) *peer {
 		},
 	}
 }
-
-// reactordPeer returns the daemon's proxy, built from this module.
-func reactordPeer(name, ring string, flags ...string) *peer {
-	return &peer{
-		name: name,
-		prepare: func(ctx context.Context, w *workshop) (string, error) {
-			return w.buildReactord(ctx)
-		},
-		command: func(w *workshop, listen, upstream string) ([]string, error) {
-			return append([]string{w.path("reactord"), "proxy", "--listen", "tcp://" + listen, "--to", "tcp://" + upstream,
-				"--ring", ring, "--loops", "1"}, flags...), nil
-		},
-	}
-}
-
-// nginxModule is the path of the stream module in Debian.
-const nginxModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
-
-func nginxPeer() *peer {
-	return &peer{
-		name: proxyNginx,
-		prepare: func(ctx context.Context, w *workshop) (string, error) {
-			if _, err := os.Stat(nginxModule); err != nil {
-				return "", err
-			}
-			said, err := exec.CommandContext(ctx, "nginx", "-v").CombinedOutput()
-			return strings.TrimPrefix(firstLine(said), "nginx version: "), err
-		},
-		command: func(w *workshop, listen, upstream string) ([]string, error) {
-			dir := w.path("nginx")
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return nil, err
-			}
-			mask := "1" + strings.Repeat("0", w.serverCPU)
-			config := fmt.Sprintf(nginxConfig, nginxModule, mask, dir, dir, listen, upstream)
-			file := filepath.Join(dir, "nginx.conf")
-			return []string{"nginx", "-p", dir, "-e", filepath.Join(dir, "error.log"), "-c", file},
-				os.WriteFile(file, []byte(config), 0o644)
-		},
-	}
-}
-
-// nginxConfig has one worker and no access log (the default of the stream module). Only the limits are raised, for
-// 3 000 pairs.
-const nginxConfig = `load_module %s;
-daemon off;
-worker_processes 1;
-worker_cpu_affinity %s;
-worker_rlimit_nofile 16384;
-pid %s/nginx.pid;
-error_log %s/error.log;
-events { worker_connections 8192; }
-stream {
-	server {
-		listen %s backlog=4096;
-		proxy_pass %s;
-	}
-}
-`
-
-func haproxyPeer() *peer {
-	return &peer{
-		name: proxyHAPrxy,
-		prepare: func(ctx context.Context, w *workshop) (string, error) {
-			said, err := exec.CommandContext(ctx, "haproxy", "-v").CombinedOutput()
-			version, _, _ := strings.Cut(firstLine(said), " 20") // the date of the release follows
-			return version, err
-		},
-		command: func(w *workshop, listen, upstream string) ([]string, error) {
-			config := fmt.Sprintf(haproxyConfig, w.serverCPU, listen, upstream)
-			file := w.path("haproxy.cfg")
-			return []string{"haproxy", "-db", "-f", file}, os.WriteFile(file, []byte(config), 0o644)
-		},
-	}
-}
-
-const haproxyConfig = `global
-	nbthread 1
-	cpu-map 1/1 %d
-	maxconn 8192
-defaults
-	mode tcp
-	timeout connect 5s
-	timeout client 10m
-	timeout server 10m
-listen bench
-	bind %s backlog 4096
-	server upstream %s
-`
 
 // redisPeer returns redis-server without persistence.
 func redisPeer() *peer {

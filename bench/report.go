@@ -131,12 +131,12 @@ func (r *suiteReport) markdown() string {
 
 // table returns a row for each peer, under a row of headings.
 func (c *caseReport) table() [][]string {
-	head := []string{"server", c.unit()}
+	head := []string{"server", c.Method.Unit}
 	for _, ref := range c.Refs {
 		head = append(head, "× "+ref)
 	}
-	if !c.Idle {
-		head = append(head, c.speed(), "server busy", "load busy", "disturbed")
+	if c.Method.Speed != "" {
+		head = append(head, c.Method.Speed, "server busy", "load busy", "disturbed")
 	}
 	if c.Rate != 0 {
 		head = append(head, "p50", "p99")
@@ -151,8 +151,8 @@ func (c *caseReport) table() [][]string {
 		for _, ref := range c.Refs {
 			row = append(row, stats.Of(stats.Ratios(p.Figures, c.figures(ref))).Format(2))
 		}
-		if !c.Idle {
-			row = append(row, p.rates(c.Bulk)...)
+		if c.Method.Speed != "" {
+			row = append(row, p.rates()...)
 		}
 		if c.Rate != 0 {
 			row = append(row, p.latencies()...)
@@ -162,14 +162,15 @@ func (c *caseReport) table() [][]string {
 	return table
 }
 
-// rates returns columns that show how reliable the figure is: messages or MiB a second; the CPU share of each side (the
-// side at 100 % sets the pace); and the share of the time that a side waited for its CPU, the larger one of both.
-func (p *peerReport) rates(bulk bool) []string {
+// rates returns columns that show how reliable the figure is: messages, connections or MiB a second; the CPU share of
+// each side (the side at 100 % sets the pace); and the share of the time that a side waited for its CPU, the larger one
+// of both.
+func (p *peerReport) rates() []string {
 	var rate, server, load, disturbed []float64
 	for _, s := range p.Samples {
 		seconds := s.Result.Elapsed.Seconds()
 		done := float64(s.Result.Messages)
-		if bulk {
+		if s.Bytes != 0 {
 			done = float64(s.Bytes) / (1 << 20)
 		}
 		rate = append(rate, done/seconds)
@@ -211,7 +212,7 @@ func (r *suiteReport) claims() (rows [][]string) {
 			case found.Median <= cl.Limit:
 				verdict = "met"
 			}
-			rows = append(rows, []string{c.Name, cl.text(c.unit()), found.Format(3), verdict})
+			rows = append(rows, []string{c.Name, cl.text(c.Method.Unit), found.Format(3), verdict})
 		}
 	}
 	return rows

@@ -12,7 +12,7 @@ import (
 func twoPeers(claims ...claim) *suiteReport {
 	samples := []*sample{{Result: &result{Messages: 10, Elapsed: 1e9, ServerCPU: 5e8, LoadCPU: 1e9}}}
 	return &suiteReport{Cases: []*caseReport{{
-		benchCase: &benchCase{Name: "case", Title: "Title", Refs: []string{"b"}, Claims: claims},
+		benchCase: &benchCase{Name: "case", Title: "Title", Method: messageTime, Refs: []string{"b"}, Claims: claims},
 		Peers: []*peerReport{
 			{Name: "a", Figures: []float64{2, 3}, Samples: samples},
 			{Name: "b", Figures: []float64{4, 6}, Samples: samples},

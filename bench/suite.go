@@ -13,18 +13,12 @@ import (
 	"time"
 )
 
-// gatheringRate is the lowest rate, in messages/s, at which a minimum wait can batch messages.
-const gatheringRate = 10000
-
-// idleRounds is the largest number of measurements of memory, which hardly varies.
-const idleRounds = 3
-
 // suiteCommand measures all peers in all cases. In every round every peer of every case is measured once, and each
 // round begins with another peer. So a change on the machine affects all peers in the same way.
 type suiteCommand struct {
 	Rounds    int           `default:"5" help:"Number of measurements of each peer in each case."`
 	Time      time.Duration `default:"1s" help:"Duration of each measurement."`
-	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, echo-16k, idle-echo, udp-128, redis-get, redis-set, http, https, proxy-128, proxy-16k, proxy-1k, proxy-4k, proxy-1, rate-2k, rate-20k, bulk-1, bulk-8, idle."`
+	Cases     []string      `placeholder:"NAME" help:"Only these cases: ${cases}."`
 	Only      []string      `placeholder:"TEXT" help:"Only peers whose names contain one of these texts."`
 	With      []string      `sep:"none" placeholder:"NAME=COMMAND" help:"Measure this server too. COMMAND may contain {host}, {port} and {upstream} (HOST:PORT). With {upstream} it is a proxy, else an echo server."`
 	ServerCPU int           `default:"0" help:"The CPU of the servers."`
@@ -98,7 +92,7 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 	peers := suitePeers(s.With)
 	for _, c := range chosen {
 		cr := &caseReport{benchCase: c}
-		for _, p := range peers[c.group()] {
+		for _, p := range peers[c.Group] {
 			if !s.wanted(p) {
 				continue
 			}
@@ -118,7 +112,7 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 	}
 	for round := range s.Rounds {
 		for _, cr := range rep.Cases {
-			if cr.Idle && round >= idleRounds {
+			if n := cr.Method.Rounds; n > 0 && round >= n {
 				continue
 			}
 			if err := s.measureRound(ctx, w, cr, round, progress); err != nil {
@@ -144,12 +138,13 @@ func (s *suiteCommand) measureRound(ctx context.Context, w *workshop, cr *caseRe
 		}
 		if err != nil {
 			pr.Failed = err.Error()
-			fmt.Fprintf(progress, "%d/%d %-9s %-17s failed: %v\n", round+1, s.Rounds, cr.Name, pr.Name, err)
+			fmt.Fprintf(progress, "%d/%d %-13s %-26s failed: %v\n", round+1, s.Rounds, cr.Name, pr.Name, err)
 			continue
 		}
 		pr.Samples = append(pr.Samples, found)
 		pr.Figures[round] = found.Figure
-		fmt.Fprintf(progress, "%d/%d %-9s %-17s %7.3f %s\n", round+1, s.Rounds, cr.Name, pr.Name, found.Figure, cr.unit())
+		fmt.Fprintf(progress, "%d/%d %-13s %-26s %7.3f %s\n", round+1, s.Rounds, cr.Name, pr.Name, found.Figure,
+			cr.Method.Unit)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (c *caseReport) Bars() template.HTML {
 		}
 		bars = append(bars, b)
 	}
-	return report.Bars(c.unit()+": medians, and from the least to the largest; less is better", bars)
+	return report.Bars(c.Method.Unit+": medians, and from the least to the largest; less is better", bars)
 }
 
 // Table returns all figures of the case.

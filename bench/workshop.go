@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/reactord/reactord/bench/proc"
 )
@@ -27,6 +28,7 @@ type workshop struct {
 	env       []string // additional environment of its children
 	serverCPU int
 	loadCPU   int
+	settle    time.Duration    // connections are idle for this time before their memory is read
 	built     map[string]error // by the name of the program
 }
 
@@ -43,7 +45,8 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "REACTORD_RING"} {
 		os.Unsetenv(name)
 	}
-	w := &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, built: map[string]error{}}
+	w := &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, settle: 3 * time.Second,
+		built: map[string]error{}}
 	if err := os.CopyFS(dir, sources); err != nil {
 		w.close()
 		return nil, err

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/internal/testenv"
+	"github.com/reactord/reactord/uring"
+)
+
+// Every peer that is installed can be measured. The other ones say why they are missing.
+func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts every peer")
+	}
+	w, peers := testWorkshop(t), suitePeers(nil)
+	for _, c := range cases() {
+		if !slices.Contains([]string{"echo-128", "proxy-16k", "rate-20k", "redis-get", "http", "https"}, c.Name) {
+			continue
+		}
+		for _, p := range peers[c.Group] {
+			t.Run(c.Name+"/"+p.name, func(t *testing.T) {
+				version, err := p.prepare(t.Context(), w)
+				if errors.Is(err, uring.ErrUnavailable) {
+					testenv.NeedIOUring(t, err)
+				}
+				if err != nil {
+					t.Skip(err)
+				}
+				found, err := measure(t.Context(), w, c, p, 50*time.Millisecond)
+				if err != nil {
+					t.Fatalf("%s: %v", version, err)
+				}
+				compared := found.Result == nil || found.Result.Verified > 0 || c.Group == httpServers || c.Group == httpsServers
+				if !compared || found.Figure <= 0 || c.Rate != 0 && found.Result.Median <= 0 {
+					t.Errorf("%+v, %+v", found, found.Result)
+				}
+			})
+		}
+	}
+}
