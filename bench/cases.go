@@ -9,18 +9,19 @@ import (
 
 // A benchCase is one load under which peers are compared.
 type benchCase struct {
-	Name   string
-	Title  string
-	Group  string // of the peers
-	Method method
-	Conns  int
-	Size   int      // bytes of a message
-	Rate   int      // messages/s of all connections in an open loop; 0: a closed loop
-	Load   []string // the mode of the generator with its options; nil: echo, or rate
-	TLS    bool     // the clients speak TLS
-	Proxy  bool     // the peers are proxies
-	Refs   []string // the peers that ratios are computed to
-	Claims []claim
+	Name     string
+	Title    string
+	Group    string // of the peers
+	Method   method
+	Conns    int
+	Size     int      // bytes of a message
+	Rate     int      // messages/s of all connections in an open loop; 0: a closed loop
+	Load     []string // the mode of the generator with its options; nil: echo, or rate
+	TLS      bool     // the clients speak TLS
+	Proxy    bool     // the peers are proxies
+	Operated bool     // set up as for operation, see proxySetup
+	Refs     []string // the peers that ratios are computed to
+	Claims   []claim
 }
 
 // A claim is a bound on the figure of a peer: at most Limit times the figure of Ref in the same round, or, without Ref,
@@ -35,7 +36,7 @@ type claim struct {
 func better(times float64) float64 { return 1 / times }
 
 func cases() []*benchCase {
-	return slices.Concat(serverCases(), proxyCases())
+	return slices.Concat(serverCases(), proxyCases(), operatedCases())
 }
 
 // caseNames returns the names of all cases, as a list for the help.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -32,7 +35,8 @@ func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Dur
 	return c.Method.measure(ctx, w, c, p, d)
 }
 
-// measureMessages measures messages in a closed loop, with one outstanding on each connection, or in an open loop.
+// measureMessages measures messages or connections in a closed loop, with one outstanding on each connection, or in an
+// open loop.
 func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	bed, err := newTestbed(ctx, w, c, p)
 	if err != nil {
@@ -45,11 +49,36 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 		return nil, err
 	}
 	r := resultOf(found)
-	r.LoadWait = found.Measured()[0].Client.Wait
+	if !c.Operated { // else its upstream has the same CPU
+		r.LoadWait = found.Measured()[0].Client.Wait
+	}
 	if r.ServerCPU == 0 {
 		return nil, errors.New("messages came back, but the server's processes used no CPU time")
 	}
+	if c.Operated {
+		bed.stop() // which completes the access log
+		if err := everyLogged(w, c, found); err != nil {
+			return nil, err
+		}
+	}
 	return &sample{Result: r, Figure: perMessage(r)}, nil
+}
+
+// everyLogged returns an error if connections are missing in the access log. The last one of each slot may be: the
+// server need not have seen its end.
+func everyLogged(w *workshop, c *benchCase, found *record.Result) error {
+	text, err := os.ReadFile(w.accessLog())
+	if err != nil {
+		return err
+	}
+	lines, messages := int64(bytes.Count(text, []byte("\n"))), int64(0)
+	for _, p := range found.Phases {
+		messages += p.Total().Messages
+	}
+	if lines < messages-int64(c.Conns) {
+		return fmt.Errorf("the access log has %d lines for %d connections", lines, messages)
+	}
+	return nil
 }
 
 // compareAndMeasure runs the load twice: for a short time with every byte compared, and then for the measurement.

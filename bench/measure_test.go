@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/bench/record"
 	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/uring"
 )
@@ -17,7 +20,7 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 	}
 	w, peers := testWorkshop(t), suitePeers(nil)
 	for _, c := range cases() {
-		if !slices.Contains([]string{"echo-128", "proxy-16k", "rate-20k", "redis-get", "http", "https"}, c.Name) {
+		if !slices.Contains([]string{"echo-128", "proxy-16k", "rate-20k", "redis-get", "http", "https", "churn", "churn-8"}, c.Name) {
 			continue
 		}
 		for _, p := range peers[c.Group] {
@@ -38,6 +41,23 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 					t.Errorf("%+v, %+v", found, found.Result)
 				}
 			})
+		}
+	}
+}
+
+// A proxy that does not log every connection fails.
+func TestConnectionsThatAreNotLogged(t *testing.T) {
+	w, c := testWorkshop(t), &benchCase{Conns: 2}
+	window := record.NewWindow()
+	window.Messages = 5
+	phase := record.Phase{Parts: []record.PhasePart{{Window: window}}}
+	found := &record.Result{Phases: []record.Phase{phase, phase}}
+	for lines, want := range map[int]string{8: "", 7: "the access log has 7 lines for 10 connections"} {
+		if err := os.WriteFile(w.accessLog(), []byte(strings.Repeat("a connection\n", lines)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := everyLogged(w, c, found); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%d lines: %v, want %q", lines, err, want)
 		}
 	}
 }

@@ -19,6 +19,7 @@ const memoryRounds = 3
 
 var (
 	messageTime      = method{Unit: "CPU µs/message", Speed: "messages/s", measure: measureMessages}
+	connectionTime   = method{Unit: "CPU µs/connection", Speed: "connections/s", measure: measureMessages}
 	datagramTime     = method{Unit: "CPU µs/message", Speed: "messages/s", measure: measureDatagrams}
 	bulkTime         = method{Unit: "CPU ms/GiB", Speed: "MiB/s", measure: measureBulk}
 	connectionMemory = method{Unit: "KiB/connection", Rounds: memoryRounds, measure: measureIdle}

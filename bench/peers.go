@@ -32,6 +32,8 @@ const (
 	proxyUring  = "reactord io_uring"
 	proxyEpoll  = "reactord epoll"
 	proxyNginx  = "nginx stream"
+	oneUring    = "reactord io_uring, 1 loop"
+	oneEpoll    = "reactord epoll, 1 loop"
 	minUring    = "reactord io_uring, 350 µs"
 	minEpoll    = "reactord epoll, 350 µs"
 	proxyHAPrxy = "HAProxy"
@@ -47,6 +49,9 @@ const (
 	httpsServers    = "https"
 	proxies         = "proxy"
 	patientProxies  = "proxy, min_wait"
+	crowdedProxies  = "proxy, 8 loops"
+	operatedProxies = "operated"
+	crowdedOperated = "operated, 8 loops"
 )
 
 // A peer is a server that can be measured.
@@ -75,6 +80,9 @@ func suitePeers(commands []string) map[string][]*peer {
 		echoServers: echoes, datagramServers: datagramPeers(), redisServers: redisPeers(),
 		httpServers: httpPeers("tcp"), httpsServers: httpPeers("tls"),
 		proxies: plain, patientProxies: slices.Concat(plain, patientPeers()),
+		crowdedProxies:  crowdedPeers(proxySetup{}),
+		operatedProxies: proxyPeers(proxySetup{Loops: 1, Operated: true}),
+		crowdedOperated: crowdedPeers(proxySetup{Operated: true}),
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 
 // A proxySetup is how a proxy is set up.
 type proxySetup struct {
-	Loops   int    // loops, threads or worker processes; all are on one CPU
-	MinWait string // of reactord, such as 350us; "": none
+	Loops    int    // loops, threads or worker processes; all are on one CPU
+	MinWait  string // of reactord, such as 350us; "": none
+	Operated bool   // as for operation: with limits, timeouts, checks of the upstream, counters and an access log
 }
 
 // plainProxies forward TCP, on one loop.
@@ -26,6 +27,14 @@ func plainProxies() []*peer {
 func patientPeers() []*peer {
 	s := proxySetup{Loops: 1, MinWait: "350us"}
 	return []*peer{needsIOUring(reactordPeer(minUring, "io_uring", s)), reactordPeer(minEpoll, "epoll", s)}
+}
+
+// crowdedPeers returns proxies with eight loops on the one CPU, and reactord with one loop for comparison.
+func crowdedPeers(s proxySetup) []*peer {
+	s.Loops = 1
+	one := []*peer{needsIOUring(reactordPeer(oneUring, "io_uring", s)), reactordPeer(oneEpoll, "epoll", s)}
+	s.Loops = 8
+	return append(proxyPeers(s), one...)
 }
 
 // proxyPeers returns the proxies that can be set up in every way.
@@ -85,7 +94,11 @@ func haproxyPeer(s proxySetup) *peer {
 		command: func(w *workshop, listen, upstream string) ([]string, error) {
 			cfg := proxyConfig{proxySetup: s, w: w, Listen: listen, Upstream: upstream}
 			file, err := cfg.write("haproxy.cfg", haproxyConfig)
-			return []string{"haproxy", "-db", "-f", file}, err
+			argv := []string{"haproxy", "-db", "-f", file}
+			if s.Operated { // it writes its log to no file but the standard output
+				argv = append([]string{"sh", "-c", `exec "$@" >"$0"`, w.accessLog()}, argv...)
+			}
+			return argv, err
 		},
 	}
 }
@@ -108,10 +121,13 @@ type proxyConfig struct {
 	Ring, Listen, Upstream string
 }
 
-// write writes a file with the configuration.
+// write writes a file with the configuration, and empties the access log.
 func (c proxyConfig) write(name string, text *template.Template) (string, error) {
 	var b bytes.Buffer
 	if err := text.Execute(&b, c); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(c.w.accessLog(), nil, 0o644); err != nil {
 		return "", err
 	}
 	file := c.w.path(name)
@@ -120,8 +136,12 @@ func (c proxyConfig) write(name string, text *template.Template) (string, error)
 
 // What follows is for the templates.
 
-func (c proxyConfig) Dir() string { return c.w.dir }
-func (c proxyConfig) CPU() int    { return c.w.serverCPU }
+func (c proxyConfig) Dir() string       { return c.w.dir }
+func (c proxyConfig) AccessLog() string { return c.w.accessLog() }
+func (c proxyConfig) CPU() int          { return c.w.serverCPU }
 
 // CPUMask returns the CPU as nginx takes it.
 func (c proxyConfig) CPUMask() string { return "1" + strings.Repeat("0", c.w.serverCPU) }
+
+// Metrics returns a new address for metrics.
+func (c proxyConfig) Metrics() (string, error) { return freeAddress() }

@@ -4,10 +4,16 @@ import "text/template"
 
 // The limits are raised for 3 000 pairs.
 
+// reactordConfig has those timeouts by default that the other two have.
 var reactordConfig = template.Must(template.New("reactord.yaml").Parse(`ring: {{.Ring}}
 loops: {{.Loops}}
 {{- with .MinWait}}
 min_wait: {{.}}
+{{- end}}
+{{- if .Operated}}
+metrics: {{.Metrics}}
+limits: {max_connections: 8192}
+access_log: {path: {{.AccessLog}}, format: tcplog}
 {{- end}}
 listeners:
   - name: bench
@@ -16,8 +22,13 @@ listeners:
 backends:
   - name: upstream
     servers: [tcp://{{.Upstream}}]
+{{- if .Operated}}
+    max_connections: 4096
+    check: {interval: 2s}
+{{- end}}
 `))
 
+// nginxConfig has no checks but those of its connections: others are not free.
 var nginxConfig = template.Must(template.New("nginx.conf").Parse(`load_module ` + nginxModule + `;
 daemon off;
 worker_processes {{.Loops}};
@@ -27,9 +38,20 @@ pid {{.Dir}}/nginx.pid;
 error_log {{.Dir}}/error.log;
 events { worker_connections 8192; }
 stream {
+{{- if .Operated}}
+	upstream checked {
+		zone checked 64k;
+		server {{.Upstream}} max_conns=4096 max_fails=3 fail_timeout=10s;
+	}
+	log_format tcp '$remote_addr:$remote_port [$time_local] $upstream_addr $upstream_connect_time/$session_time '
+		'$bytes_sent/$bytes_received $status';
+	access_log {{.AccessLog}} tcp;
+	proxy_connect_timeout 5s;
+	proxy_timeout 10m;
+{{- end}}
 	server {
 		listen {{.Listen}} backlog=4096;
-		proxy_pass {{.Upstream}};
+		proxy_pass {{if .Operated}}checked{{else}}{{.Upstream}}{{end}};
 	}
 }
 `))
@@ -38,12 +60,20 @@ var haproxyConfig = template.Must(template.New("haproxy.cfg").Parse(`global
 	nbthread {{.Loops}}
 	cpu-map 1/1-{{.Loops}} {{.CPU}}
 	maxconn 8192
+{{- if .Operated}}
+	log stdout format raw local0
+	stats socket {{.Dir}}/haproxy.sock
+{{- end}}
 defaults
 	mode tcp
 	timeout connect 5s
 	timeout client 10m
 	timeout server 10m
+{{- if .Operated}}
+	log global
+	option tcplog
+{{- end}}
 listen bench
 	bind {{.Listen}} backlog 4096
-	server upstream {{.Upstream}}
+	server upstream {{.Upstream}}{{if .Operated}} check inter 2s maxconn 4096{{end}}
 `))

@@ -10,11 +10,12 @@ import (
 	"github.com/reactord/reactord/bench/proc"
 )
 
-// A testbed is a server that serves.
+// A testbed is a server that serves, and the upstream behind it.
 type testbed struct {
-	server *proc.Child
-	pids   []int    // of its processes
-	args   []string // of a load: its target, and the upstream on its loop
+	server   *proc.Child
+	upstream *proc.Child // nil: the load has it on its loop, or there is none
+	pids     []int       // the server's processes
+	args     []string    // of a load: its target and its upstream
 }
 
 // newTestbed starts a peer and waits until a message has come back. Then every process of the server has started. A
@@ -27,11 +28,15 @@ func newTestbed(ctx context.Context, w *workshop, c *benchCase, p *peer) (bed *t
 		}
 	}()
 	address := ""
-	if c.Proxy {
-		if address, err = freeAddress(); err != nil {
-			return bed, err
-		}
+	switch {
+	case c.Operated:
+		bed.upstream, address, err = startUpstream(ctx, w, "echo")
+	case c.Proxy:
+		address, err = freeAddress()
 		bed.args = append(bed.args, "--upstream", "tcp://"+address)
+	}
+	if err != nil {
+		return bed, err
 	}
 	listen := ""
 	if bed.server, listen, err = startPeer(ctx, w, p, address, awaitListening); err != nil {
@@ -50,10 +55,12 @@ func newTestbed(ctx context.Context, w *workshop, c *benchCase, p *peer) (bed *t
 	return bed, err
 }
 
-// stop ends the server.
+// stop ends all processes. It may be called again.
 func (b *testbed) stop() {
-	if b.server != nil {
-		b.server.Stop()
+	for _, child := range []*proc.Child{b.server, b.upstream} {
+		if child != nil {
+			child.Stop()
+		}
 	}
 }
 

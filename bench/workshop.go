@@ -56,6 +56,9 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 
 func (w *workshop) close() { os.RemoveAll(w.dir) }
 
+// accessLog is the access log of the proxies, one at a time.
+func (w *workshop) accessLog() string { return w.path("access.log") }
+
 func (w *workshop) path(name string) string { return filepath.Join(w.dir, name) }
 
 // start starts argv on a CPU.
