@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"math/big"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/reactord/reactord/bench/server"
@@ -38,14 +39,19 @@ type serveFlags struct {
 
 func (f *serveFlags) run(ctx context.Context, cfg server.Config) error {
 	cfg.Listen, cfg.Style, cfg.Ring, cfg.Loops, cfg.Pin = f.Listen, f.Style, reactor.RingKind(f.Ring), f.Loops, f.Pin
-	if len(f.Listen) > 6 && f.Listen[:6] == "tls://" {
-		certificate, err := selfSigned()
-		if err != nil {
+	if strings.HasPrefix(f.Listen, "tls://") {
+		var err error
+		if cfg.TLS, err = serverTLS(); err != nil {
 			return err
 		}
-		cfg.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 	}
 	return server.Run(ctx, cfg)
+}
+
+// serverTLS returns the configuration of a server with a new certificate.
+func serverTLS() (*tls.Config, error) {
+	certificate, err := selfSigned()
+	return &tls.Config{Certificates: []tls.Certificate{certificate}}, err
 }
 
 type serveEcho struct{ serveFlags }

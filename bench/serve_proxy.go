@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,16 +13,23 @@ import (
 
 // serveProxy is the simplest proxy in Go, as a peer.
 type serveProxy struct {
-	Listen string `required:"" placeholder:"tcp://HOST:PORT" help:"Address to listen on."`
+	Listen string `required:"" placeholder:"URL" help:"tcp://HOST:PORT or tls://HOST:PORT. tls uses a new self-signed certificate."`
 	To     string `required:"" placeholder:"tcp://HOST:PORT" help:"Address to forward to."`
 }
 
 func (s *serveProxy) Run(ctx context.Context) error {
-	address, err := tcpAddress(s.Listen)
+	to, err := tcpAddress(s.To)
 	if err != nil {
 		return err
 	}
-	to, err := tcpAddress(s.To)
+	if address, secure := strings.CutPrefix(s.Listen, "tls://"); secure {
+		cfg, err := serverTLS()
+		if err != nil {
+			return err
+		}
+		return serveNet(ctx, address, func(c *net.TCPConn) { forwardTLS(ctx, tls.Server(c, cfg), to) })
+	}
+	address, err := tcpAddress(s.Listen)
 	if err != nil {
 		return err
 	}
@@ -56,8 +64,23 @@ func serveNet(ctx context.Context, address string, serve func(*net.TCPConn)) err
 	}
 }
 
+// forwardTLS forwards a connection after its handshake.
+func forwardTLS(ctx context.Context, client *tls.Conn, address string) {
+	if client.HandshakeContext(ctx) != nil { // the client sees the error
+		client.Close()
+		return
+	}
+	forward(client, address)
+}
+
+// stream is a *net.TCPConn or a *tls.Conn.
+type stream interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // forward copies between a connection and a new one to address, until both directions have ended.
-func forward(client *net.TCPConn, address string) {
+func forward(client stream, address string) {
 	defer client.Close()
 	c, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {
@@ -75,7 +98,7 @@ func forward(client *net.TCPConn, address string) {
 }
 
 // pump copies until EOF, and then half-closes to.
-func pump(to, from *net.TCPConn) {
+func pump(to, from stream) {
 	if _, err := io.Copy(to, from); err != nil {
 		to.Close()
 		from.Close()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"testing"
@@ -18,6 +19,29 @@ func TestGoProxyHalfCloses(t *testing.T) {
 		}
 	}()
 	thereAndBack(t, dialProxy(t, near.Addr().String()))
+}
+
+// The same over TLS. A client that speaks something else is closed.
+func TestGoProxyEndsTLS(t *testing.T) {
+	upstream, near := listen(t), listen(t)
+	cfg, err := serverTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go answerAtEOF(upstream)
+	go func() {
+		for {
+			c, err := near.Accept()
+			if err != nil {
+				return
+			}
+			forwardTLS(t.Context(), tls.Server(c, cfg), upstream.Addr().String())
+		}
+	}()
+	c := dialProxy(t, near.Addr().String())
+	io.WriteString(c, "this is no ClientHello")
+	io.Copy(io.Discard, c)
+	thereAndBack(t, tls.Client(dialProxy(t, near.Addr().String()), &tls.Config{InsecureSkipVerify: true}))
 }
 
 // answerAtEOF answers a connection only once it has all.
@@ -42,7 +66,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-func dialProxy(t *testing.T, address string) *net.TCPConn {
+func dialProxy(t *testing.T, address string) stream {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -54,7 +78,7 @@ func dialProxy(t *testing.T, address string) *net.TCPConn {
 }
 
 // thereAndBack sends bytes, half-closes, and expects them back with the upstream's.
-func thereAndBack(t *testing.T, c *net.TCPConn) {
+func thereAndBack(t *testing.T, c stream) {
 	t.Helper()
 	io.WriteString(c, "there and")
 	c.CloseWrite()
