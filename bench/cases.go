@@ -18,6 +18,7 @@ type benchCase struct {
 	Rate     int      // messages/s of all connections in an open loop; 0: a closed loop
 	Load     []string // the mode of the generator with its options; nil: echo, or rate
 	TLS      bool     // the clients speak TLS
+	Resume   bool     // and resume sessions
 	Proxy    bool     // the peers are proxies
 	Operated bool     // set up as for operation, see proxySetup
 	Refs     []string // the peers that ratios are computed to
@@ -36,7 +37,7 @@ type claim struct {
 func better(times float64) float64 { return 1 / times }
 
 func cases() []*benchCase {
-	return slices.Concat(serverCases(), proxyCases(), operatedCases())
+	return slices.Concat(serverCases(), proxyCases(), operatedCases(), tlsCases())
 }
 
 // caseNames returns the names of all cases, as a list for the help.

@@ -55,6 +55,11 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	if r.ServerCPU == 0 {
 		return nil, errors.New("messages came back, but the server's processes used no CPU time")
 	}
+	if c.Resume {
+		if err := enoughResumed(found.Measured()[0].Total()); err != nil {
+			return nil, err
+		}
+	}
 	if c.Operated {
 		bed.stop() // which completes the access log
 		if err := everyLogged(w, c, found); err != nil {
@@ -62,6 +67,14 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 		}
 	}
 	return &sample{Result: r, Figure: perMessage(r)}, nil
+}
+
+// enoughResumed returns an error if more than a tenth of the connections did a full handshake.
+func enoughResumed(w *record.Window) error {
+	if w.Resumed*10 < w.Opened*9 {
+		return fmt.Errorf("%d of %d connections resumed a TLS session", w.Resumed, w.Opened)
+	}
+	return nil
 }
 
 // everyLogged returns an error if connections are missing in the access log. The last one of each slot may be: the

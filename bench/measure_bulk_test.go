@@ -10,7 +10,7 @@ import (
 var bulkCase = &benchCase{Name: "bulk", Conns: 2, Size: bulkChunk, Method: bulkTime, Proxy: true}
 
 func TestBulkIsMeasured(t *testing.T) {
-	found, err := measure(t.Context(), testWorkshop(t), bulkCase, copyPeer(), 300*time.Millisecond)
+	found, err := measure(t.Context(), testWorkshop(t), bulkCase, copyPeer(goCopy, "tcp"), 300*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

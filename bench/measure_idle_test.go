@@ -8,7 +8,7 @@ import (
 // The memory of idle pairs is measured, here of the io.Copy proxy.
 func TestIdleMemory(t *testing.T) {
 	c := &benchCase{Name: "idle", Method: pairMemory, Conns: 200, Size: 128, Proxy: true}
-	found, err := measure(t.Context(), testWorkshop(t), c, copyPeer(), time.Second)
+	found, err := measure(t.Context(), testWorkshop(t), c, copyPeer(goCopy, "tcp"), time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,12 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 	}
 	w, peers := testWorkshop(t), suitePeers(nil)
 	for _, c := range cases() {
-		if !slices.Contains([]string{"echo-128", "proxy-16k", "rate-20k", "redis-get", "http", "https", "churn", "churn-8"}, c.Name) {
+		if !slices.Contains([]string{"echo-128", "proxy-16k", "rate-20k", "redis-get", "http", "https", "churn", "churn-8",
+			"tls-handshake", "tls-resume", "idle-tls"}, c.Name) {
 			continue
+		}
+		if c.Method.Unit == pairMemory.Unit {
+			c.Conns = 100
 		}
 		for _, p := range peers[c.Group] {
 			t.Run(c.Name+"/"+p.name, func(t *testing.T) {
@@ -42,6 +46,19 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Resumption is a claim about the server that the load proves.
+func TestSessionsThatAreNotResumed(t *testing.T) {
+	w := record.NewWindow()
+	w.Opened, w.Resumed = 100, 90
+	if err := enoughResumed(w); err != nil {
+		t.Error(err)
+	}
+	w.Resumed = 89
+	if err := enoughResumed(w); err == nil || !strings.Contains(err.Error(), "89 of 100 connections") {
+		t.Errorf("89 of 100: %v", err)
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	cEpoll      = "C epoll"
 	goNet       = "Go net"
 	goCopy      = "Go io.Copy"
+	goTLS       = "Go crypto/tls"
 	echoUring   = "reactor/ io_uring"
 	echoEpoll   = "reactor/ epoll"
 	handUring   = "reactor/ io_uring, handlers"
@@ -52,6 +53,7 @@ const (
 	crowdedProxies  = "proxy, 8 loops"
 	operatedProxies = "operated"
 	crowdedOperated = "operated, 8 loops"
+	tlsProxies      = "TLS"
 )
 
 // A peer is a server that can be measured.
@@ -83,6 +85,7 @@ func suitePeers(commands []string) map[string][]*peer {
 		crowdedProxies:  crowdedPeers(proxySetup{}),
 		operatedProxies: proxyPeers(proxySetup{Loops: 1, Operated: true}),
 		crowdedOperated: crowdedPeers(proxySetup{Operated: true}),
+		tlsProxies:      tlsPeers(),
 	}
 }
 

@@ -13,13 +13,14 @@ import (
 type proxySetup struct {
 	Loops    int    // loops, threads or worker processes; all are on one CPU
 	MinWait  string // of reactord, such as 350us; "": none
+	TLS      bool   // TLS ends at the proxy
 	Operated bool   // as for operation: with limits, timeouts, checks of the upstream, counters and an access log
 }
 
 // plainProxies forward TCP, on one loop.
 func plainProxies() []*peer {
 	reference := needsIOUring(referencePeer(cUring, "proxy_uring", "-luring"))
-	return append(append([]*peer{reference}, proxyPeers(proxySetup{Loops: 1})...), copyPeer())
+	return append(append([]*peer{reference}, proxyPeers(proxySetup{Loops: 1})...), copyPeer(goCopy, "tcp"))
 }
 
 // patientPeers returns proxies with a minimum wait. They are for open loops: in a closed loop there is nothing to
@@ -35,6 +36,11 @@ func crowdedPeers(s proxySetup) []*peer {
 	one := []*peer{needsIOUring(reactordPeer(oneUring, "io_uring", s)), reactordPeer(oneEpoll, "epoll", s)}
 	s.Loops = 8
 	return append(proxyPeers(s), one...)
+}
+
+// tlsPeers are proxies at which TLS ends.
+func tlsPeers() []*peer {
+	return append(proxyPeers(proxySetup{Loops: 1, TLS: true}), copyPeer(goTLS, "tls"))
 }
 
 // proxyPeers returns the proxies that can be set up in every way.
@@ -103,13 +109,13 @@ func haproxyPeer(s proxySetup) *peer {
 	}
 }
 
-// copyPeer returns the proxy of this program.
-func copyPeer() *peer {
+// copyPeer returns the proxy of this program, over tcp or tls.
+func copyPeer(name, scheme string) *peer {
 	return &peer{
-		name:    goCopy,
+		name:    name,
 		prepare: goVersion,
 		command: func(w *workshop, listen, upstream string) ([]string, error) {
-			return append(w.self, "serve", "proxy", "--listen", "tcp://"+listen, "--to", "tcp://"+upstream), nil
+			return append(w.self, "serve", "proxy", "--listen", scheme+"://"+listen, "--to", "tcp://"+upstream), nil
 		},
 	}
 }
@@ -136,9 +142,10 @@ func (c proxyConfig) write(name string, text *template.Template) (string, error)
 
 // What follows is for the templates.
 
-func (c proxyConfig) Dir() string       { return c.w.dir }
-func (c proxyConfig) AccessLog() string { return c.w.accessLog() }
-func (c proxyConfig) CPU() int          { return c.w.serverCPU }
+func (c proxyConfig) Dir() string         { return c.w.dir }
+func (c proxyConfig) Certificate() string { return c.w.certificate() }
+func (c proxyConfig) AccessLog() string   { return c.w.accessLog() }
+func (c proxyConfig) CPU() int            { return c.w.serverCPU }
 
 // CPUMask returns the CPU as nginx takes it.
 func (c proxyConfig) CPUMask() string { return "1" + strings.Repeat("0", c.w.serverCPU) }

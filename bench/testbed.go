@@ -43,9 +43,12 @@ func newTestbed(ctx context.Context, w *workshop, c *benchCase, p *peer) (bed *t
 		return bed, err
 	}
 	if c.TLS {
-		bed.args = append(bed.args, "--target", "tls://"+listen, "--insecure")
+		bed.args = append(bed.args, "--target", "tls://"+listen, "--insecure", "--curves", "X25519")
 	} else {
 		bed.args = append(bed.args, "--target", "tcp://"+listen)
+	}
+	if c.Resume {
+		bed.args = append(bed.args, "--resume")
 	}
 	if _, err = generate(ctx, w, nil, slices.Concat(c.probe(), bed.args, []string{"--connections", "1", "--verify",
 		"--warmup", "0s", "--time", "10ms"})); err != nil {

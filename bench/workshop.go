@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"embed"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -47,7 +50,7 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 	}
 	w := &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, settle: 3 * time.Second,
 		built: map[string]error{}}
-	if err := os.CopyFS(dir, sources); err != nil {
+	if err := errors.Join(os.CopyFS(dir, sources), w.writeCertificate()); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -55,6 +58,23 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 }
 
 func (w *workshop) close() { os.RemoveAll(w.dir) }
+
+// writeCertificate writes the certificate of servers, with its key.
+func (w *workshop) writeCertificate() error {
+	certificate, err := selfSigned()
+	if err != nil {
+		return err
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
+	if err != nil {
+		return err
+	}
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+	return os.WriteFile(w.certificate(), text, 0o600)
+}
+
+func (w *workshop) certificate() string { return w.path("server.pem") }
 
 // accessLog is the access log of the proxies, one at a time.
 func (w *workshop) accessLog() string { return w.path("access.log") }
