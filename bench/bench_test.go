@@ -176,6 +176,7 @@ func TestCancelEndsAMeasurement(t *testing.T) {
 
 func TestExecPins(t *testing.T) {
 	w := testWorkshop(t)
+	begun := time.Now()
 	c, err := w.start(t.Context(), 0, []string{"grep", "Cpus_allowed_list", "/proc/self/status"})
 	if err != nil {
 		t.Fatal(err)
@@ -185,6 +186,9 @@ func TestExecPins(t *testing.T) {
 	said.ReadFrom(c.Stdout)
 	if got := strings.Fields(said.String()); len(got) != 2 || got[1] != "0" {
 		t.Errorf("it runs on %q, want CPU 0", said.String())
+	}
+	if at, err := w.executed(); err != nil || at.Before(begun) || at.After(time.Now()) {
+		t.Errorf("it was executed at %v, %v; the test began at %v", at, err, begun)
 	}
 }
 

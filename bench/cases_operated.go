@@ -19,6 +19,16 @@ func operatedCases() []*benchCase {
 			Method: messageTime, Conns: 64, Size: 128, Proxy: true, Refs: []string{oneUring, oneEpoll},
 			Claims: crowdedClaims,
 		},
+		{
+			Name: "start-memory", Title: "Proxy, resident memory a second after the start", Group: operatedProxies,
+			Method: startMemory, Proxy: true, Operated: true, Refs: []string{proxyHAPrxy, proxyNginx},
+			Claims: []claim{{Peer: proxyUring, Limit: 16}, {Peer: proxyEpoll, Limit: 16}},
+		},
+		{
+			Name: "start-time", Title: "Proxy, time until it accepts a connection", Group: operatedProxies,
+			Method: startTime, Proxy: true, Operated: true, Refs: []string{proxyHAPrxy, proxyNginx},
+			Claims: []claim{{Peer: proxyUring, Limit: 12}, {Peer: proxyEpoll, Limit: 12}},
+		},
 	}
 }
 

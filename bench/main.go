@@ -67,8 +67,9 @@ func run(args []string) int {
 }
 
 type execCommand struct {
-	CPU  int      `arg:"" help:"The CPU to run on."`
-	Argv []string `arg:"" passthrough:"" help:"The program and its arguments."`
+	Stamp string   `placeholder:"FILE" help:"Write the time of execution to this file, in nanoseconds since 1970."`
+	CPU   int      `arg:"" help:"The CPU to run on."`
+	Argv  []string `arg:"" passthrough:"" help:"The program and its arguments."`
 }
 
 func (c *execCommand) Run() error {
@@ -76,5 +77,5 @@ func (c *execCommand) Run() error {
 	if len(argv) > 0 && argv[0] == "--" {
 		argv = argv[1:]
 	}
-	return proc.Exec(c.CPU, argv)
+	return proc.Exec(c.CPU, argv, c.Stamp)
 }

@@ -21,11 +21,12 @@ const (
 
 // A sample is one measurement of one peer.
 type sample struct {
-	Result    *result `json:"result,omitempty"`
-	Bytes     int64   `json:"bytes,omitempty"`      // of a bulk case: received by the clients
-	RSSBefore int64   `json:"rss_before,omitempty"` // bytes of the server, before the connections
-	RSSWith   int64   `json:"rss_with,omitempty"`   // bytes of the server, with all of them idle
-	Figure    float64 `json:"figure"`               // what the case compares, in its unit
+	Result    *result   `json:"result,omitempty"`
+	Bytes     int64     `json:"bytes,omitempty"`      // of a bulk case: received by the clients
+	RSSBefore int64     `json:"rss_before,omitempty"` // bytes of the server, before the connections
+	RSSWith   int64     `json:"rss_with,omitempty"`   // bytes of the server, with all of them idle
+	Starts    []float64 `json:"starts,omitempty"`     // milliseconds of each start
+	Figure    float64   `json:"figure"`               // what the case compares, in its unit
 }
 
 // measure starts a peer, measures it once under the load of the case, and ends it.

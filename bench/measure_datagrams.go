@@ -45,7 +45,7 @@ func awaitEcho(ctx context.Context, server *proc.Child, address string) error {
 		return err
 	}
 	defer c.Close()
-	return await(ctx, server, address, func(string) bool {
+	return await(ctx, server, address, 5*time.Millisecond, func(string) bool {
 		if _, err := c.Write([]byte("is a server there?")); err != nil {
 			return false // ECONNREFUSED: there is no server yet
 		}

@@ -24,4 +24,6 @@ var (
 	bulkTime         = method{Unit: "CPU ms/GiB", Speed: "MiB/s", measure: measureBulk}
 	connectionMemory = method{Unit: "KiB/connection", Rounds: memoryRounds, measure: measureIdle}
 	pairMemory       = method{Unit: "KiB/pair", Rounds: memoryRounds, measure: measureIdle}
+	startMemory      = method{Unit: "MB", Rounds: memoryRounds, measure: measureStartMemory}
+	startTime        = method{Unit: "ms", measure: measureStartTime}
 )

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/reactord/reactord/bench/proc"
 )
 
@@ -113,7 +115,7 @@ const startLimit = 10 * time.Second
 
 // awaitListening waits until a connection to address succeeds.
 func awaitListening(ctx context.Context, server *proc.Child, address string) error {
-	return await(ctx, server, address, accepts)
+	return await(ctx, server, address, 5*time.Millisecond, accepts)
 }
 
 // accepts reports whether a connection to address succeeds.
@@ -126,19 +128,28 @@ func accepts(address string) bool {
 	return true
 }
 
-// await waits until a server serves at an address.
-func await(ctx context.Context, server *proc.Child, address string, serves func(address string) bool) error {
-	deadline := time.After(startLimit)
+// await waits until a server serves at an address, and tries it each time after a pause.
+func await(ctx context.Context, server *proc.Child, address string, pause time.Duration,
+	serves func(address string) bool) error {
+	deadline := time.Now().Add(startLimit)
 	for !serves(address) {
 		select {
 		case <-server.Done():
 			return server.Err()
-		case <-deadline:
-			return fmt.Errorf("the server did not listen on %s within %v", address, startLimit)
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(5 * time.Millisecond):
+		default:
 		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the server did not listen on %s within %v", address, startLimit)
+		}
+		nap(pause)
 	}
 	return nil
+}
+
+// nap sleeps for less than a millisecond too. A timer of Go may be late by one, if nothing else runs.
+func nap(d time.Duration) {
+	ts := unix.NsecToTimespec(d.Nanoseconds())
+	_ = unix.Nanosleep(&ts, nil) // a signal may shorten it
 }

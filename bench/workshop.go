@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,9 +84,15 @@ func (w *workshop) path(name string) string { return filepath.Join(w.dir, name) 
 
 // start starts argv on a CPU.
 func (w *workshop) start(ctx context.Context, cpu int, argv []string) (*proc.Child, error) {
-	pinned := append(append([]string{}, w.self...), "exec", cpuString(cpu), "--")
+	pinned := slices.Concat(w.self, []string{"exec", "--stamp", w.path(execStamp), cpuString(cpu), "--"})
 	return proc.Start(ctx, append(pinned, argv...), w.env)
 }
+
+// execStamp is the file with the time at which the child that was started last was executed.
+const execStamp = "executed"
+
+// executed returns that time.
+func (w *workshop) executed() (time.Time, error) { return proc.Executed(w.path(execStamp)) }
 
 // compile builds a server of reference/ and returns the version of the compiler.
 func (w *workshop) compile(ctx context.Context, name string, libs ...string) (string, error) {
