@@ -4,12 +4,13 @@ import "sync/atomic"
 
 // queue is a bounded lock-free queue of records with many producers and one consumer. The records are in the slots of
 // one array. A slot is in one of two lists, or held by the thread that fills or reads it: free has the slots to fill,
-// queued those to read, the newest first. The slot that was released last is filled first, so that the queue touches
-// only as much memory as it needs.
+// queued those to read, the newest first. The slot that was released last is filled first, and one that was never
+// filled only if no other is free: so the queue touches only as much memory as it needs.
 type queue struct {
 	slots  []slot
 	_      [64]byte
 	free   atomic.Uint64 // a slot's number, and a count of changes against the ABA problem
+	used   atomic.Uint32 // slots that were filled before, the first ones
 	_      [64]byte
 	queued atomic.Uint32 // a slot's number
 	_      [64]byte
@@ -21,15 +22,7 @@ type slot struct {
 	Record
 }
 
-func newQueue(size int) *queue {
-	q := &queue{slots: make([]slot, size)}
-	for i := range q.slots {
-		q.slots[i].next.Store(uint32(i + 2))
-	}
-	q.slots[size-1].next.Store(0)
-	q.free.Store(1)
-	return q
-}
+func newQueue(size int) *queue { return &queue{slots: make([]slot, size)} }
 
 func (q *queue) slot(n uint32) *slot { return &q.slots[n-1] }
 
@@ -57,11 +50,24 @@ func (q *queue) acquire() uint32 {
 		head := q.free.Load()
 		n := uint32(head)
 		if n == 0 {
-			return 0
+			return q.extend()
 		}
 		next := (head>>32+1)<<32 | uint64(q.slot(n).next.Load())
 		if q.free.CompareAndSwap(head, next) {
 			return n
+		}
+	}
+}
+
+// extend takes a slot that was never filled, or returns 0.
+func (q *queue) extend() uint32 {
+	for {
+		n := q.used.Load()
+		if n == uint32(len(q.slots)) {
+			return 0
+		}
+		if q.used.CompareAndSwap(n, n+1) {
+			return n + 1
 		}
 	}
 }
