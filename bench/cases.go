@@ -65,6 +65,9 @@ func (c *benchCase) probe() []string {
 	return []string{"echo", "--size", strconv.Itoa(c.Size)}
 }
 
+// compares reports whether the generator compares what comes back. Of HTTP it checks the status and the length.
+func (c *benchCase) compares() bool { return c.load()[0] != "http" }
+
 // text describes the claim.
 func (c claim) text(unit string) string {
 	if c.Ref == "" {
