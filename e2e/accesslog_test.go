@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // linesOf is the lines of a file; none if it does not exist.
@@ -117,7 +119,7 @@ func TestTCPLogIsHAProxys(t *testing.T) {
 			p.expect([]byte("hello"))
 			p.reset()
 		}},
-		{name: "refused", to: vacant, use: func(p peer) { p.expectGone() }, refused: true},
+		{name: "refused", to: testenv.Vacant, use: func(p peer) { p.expectGone() }, refused: true},
 		{name: "idle", to: func(t *testing.T) string { return serve(t, echo) }, use: func(p peer) {
 			p.send([]byte("hello"))
 			p.expect([]byte("hello"))
@@ -172,7 +174,7 @@ func haproxysLine(t *testing.T, program, to string, use func(peer)) string {
 		t.Fatal(err)
 	}
 	defer sink.Close()
-	addr := vacant(t)
+	addr := testenv.Vacant(t)
 	config := filepath.Join(t.TempDir(), "haproxy.cfg")
 	write(t, config, fmt.Sprintf(haproxyLogs, sink.LocalAddr(), addr, to))
 	next := func() string {

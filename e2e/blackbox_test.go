@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/e2e/blackbox"
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // The suite of package blackbox passes through reactord.
@@ -60,7 +61,7 @@ func TestBlackboxOfOthers(t *testing.T) {
 func startHAProxy(bind, server string) func(t *testing.T, to string) string {
 	return func(t *testing.T, to string) string {
 		program := need(t, "haproxy", "haproxy")
-		addr := vacant(t)
+		addr := testenv.Vacant(t)
 		config := filepath.Join(t.TempDir(), "haproxy.cfg")
 		write(t, config, fmt.Sprintf(haproxyConfig, addr, bind, to, server))
 		launch(t, addr, program, "-db", "-f", config)
@@ -72,7 +73,7 @@ func startHAProxy(bind, server string) func(t *testing.T, to string) string {
 func startNginx(listen, more string) func(t *testing.T, to string) string {
 	return func(t *testing.T, to string) string {
 		program := need(t, "nginx", "libnginx-mod-stream")
-		addr, home := vacant(t), t.TempDir()
+		addr, home := testenv.Vacant(t), t.TempDir()
 		config := filepath.Join(home, "nginx.conf")
 		write(t, config, fmt.Sprintf(nginxStreamConfig, home, addr, listen, to, more))
 		launch(t, addr, program, "-p", home, "-e", "stderr", "-c", config)

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // startDiscovery starts a daemon whose only backend has the sources, and returns its address.
@@ -52,7 +54,7 @@ type dnsmasq struct {
 
 func newDnsmasq(t *testing.T) *dnsmasq {
 	t.Helper()
-	d := &dnsmasq{t: t, addr: vacant(t), hosts: filepath.Join(t.TempDir(), "hosts")}
+	d := &dnsmasq{t: t, addr: testenv.Vacant(t), hosts: filepath.Join(t.TempDir(), "hosts")}
 	d.program = need(t, "dnsmasq", "dnsmasq-base")
 	t.Cleanup(d.stop)
 	return d
@@ -123,7 +125,7 @@ var failedLookups = regexp.MustCompile(`reactord_discovery_lookups_total{backend
 func TestDiscoveryDNS(t *testing.T) {
 	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
-		a, port, err := net.SplitHostPort(vacant(t))
+		a, port, err := net.SplitHostPort(testenv.Vacant(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +192,7 @@ func TestDiscoveryFileAndHTTP(t *testing.T) {
 			targets.Store(&text)
 		}
 		set(a)
-		addr := vacant(t) // that no other test takes while nothing listens
+		addr := testenv.Vacant(t) // that no other test takes while nothing listens
 		serveTargets := func() func() {
 			l, err := net.Listen("tcp", addr)
 			if err != nil {

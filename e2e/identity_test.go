@@ -23,6 +23,8 @@ import (
 
 	proxyproto "github.com/pires/go-proxyproto"
 	"github.com/pires/go-proxyproto/tlvparse"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // pair is a certificate and its key, in PEM files: for servers with the names, for the client of the first name, and
@@ -159,7 +161,7 @@ func TestProxyHeaders(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		var at [14]string // all ports are known before the first program starts
 		for i := range at {
-			at[i] = vacant(t)
+			at[i] = testenv.Vacant(t)
 		}
 		v1, v2, cn, behind := at[0], at[1], at[2], at[3]
 		front, tells, page := at[4], at[5], at[6]

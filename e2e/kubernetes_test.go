@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // apiServer is an API server of Kubernetes with one EndpointSlice, over HTTP/2. What a real one says is tested in
@@ -139,7 +141,7 @@ func greeted(t *testing.T, addr, name string) peer {
 func TestDiscoveryKubernetes(t *testing.T) {
 	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
-		a, port, err := net.SplitHostPort(vacant(t))
+		a, port, err := net.SplitHostPort(testenv.Vacant(t))
 		if err != nil {
 			t.Fatal(err)
 		}

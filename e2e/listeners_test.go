@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // socketPath is the path of a unix socket that is short enough.
@@ -240,7 +242,7 @@ func TestReloadOfListeners(t *testing.T) {
 // freeRange finds ports on which no process listens, on an address that only this process uses.
 func freeRange(t *testing.T, n int) (host string, first int) {
 	t.Helper()
-	host, text, _ := net.SplitHostPort(vacant(t))
+	host, text, _ := net.SplitHostPort(testenv.Vacant(t))
 	first, err := strconv.Atoi(text)
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +291,7 @@ func TestSocketActivationOfOtherKinds(t *testing.T) {
 			_, _ = packets.WriteTo(buf[:n], from)
 		}
 	}()
-	at := vacant(t)
+	at := testenv.Vacant(t)
 	text := "loops: 2\nlisteners:\n  - {name: a, address: 'fd+udp://dns', backend: b, udp: {idle_timeout: 100ms}}\n" +
 		"backends:\n  - {name: b, servers: ['udp://" + packets.LocalAddr().String() + "']}\n"
 	config = writeConfig(t, text)

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // A prometheus is a running Prometheus.
@@ -34,7 +36,7 @@ type prometheus struct {
 // startPrometheus starts Prometheus with a configuration. Its files are gone after the test.
 func startPrometheus(t *testing.T, config string) *prometheus {
 	t.Helper()
-	p := &prometheus{t: t, addr: vacant(t), http: http.Client{Timeout: patience, Transport: &http.Transport{}}}
+	p := &prometheus{t: t, addr: testenv.Vacant(t), http: http.Client{Timeout: patience, Transport: &http.Transport{}}}
 	t.Cleanup(p.http.CloseIdleConnections)
 	launch(t, p.addr, need(t, "prometheus", "prometheus"), "--config.file="+writeConfig(t, config),
 		"--storage.tsdb.path="+t.TempDir(), "--web.listen-address="+p.addr, "--log.level=error")
@@ -58,7 +60,7 @@ func scrapeConfig(t *testing.T, named, found *daemon, s *secured) string {
 	replace(t, dir+"/password", "secret")
 	config := strings.NewReplacer(
 		"15s", "500ms", "- rules.yml", "- "+rules+"/rules.yml", "- alerts.yml", "- "+rules+"/alerts.yml",
-		"127.0.0.1:9093", vacant(t), `"10.0.0.1:9090", "10.0.0.2:9090"`, named.metrics, "targets/", dir+"/",
+		"127.0.0.1:9093", testenv.Vacant(t), `"10.0.0.1:9090", "10.0.0.2:9090"`, named.metrics, "targets/", dir+"/",
 		"reactord.example.com:9090", s.d.metrics, "reactord.example.com", "localhost",
 		"username: prometheus", "username: ops",
 		"/etc/prometheus/reactord.password", dir+"/password", "/etc/prometheus/reactord-ca.pem", s.path("ca.pem"),
@@ -221,7 +223,7 @@ backends:
 // startMonitored starts a daemon with the file above, and returns the addresses of its listeners.
 func startMonitored(t *testing.T) (d *daemon, at map[string]string) {
 	t.Helper()
-	a, dir, server, dead := newAuthority(t), t.TempDir(), serve(t, echo), vacant(t)
+	a, dir, server, dead := newAuthority(t), t.TempDir(), serve(t, echo), testenv.Vacant(t)
 	cert := a.issue("proxy", "proxy.test")
 	replace(t, filepath.Join(dir, "servers.json"), fmt.Sprintf(`[{"targets": ["%s", "%s"]}]`, server, dead))
 	d = startFile(t, writeConfig(t, fmt.Sprintf(monitored, dir, cert, server, dead, tlsEcho(t, cert), udpEcho(t))))
@@ -321,7 +323,7 @@ func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	need(t, "prometheus", "prometheus")
 	d, at := startMonitored(t)
-	s, other := newSecured(t), startProxy(t, "epoll", []string{vacant(t)})
+	s, other := newSecured(t), startProxy(t, "epoll", []string{testenv.Vacant(t)})
 	s.start()
 	p := startPrometheus(t, scrapeConfig(t, d, other, s))
 	useAll(t, at)

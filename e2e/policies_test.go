@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // serverVariable makes this test binary a server that answers any byte with its name: ADDRESS NAME.
@@ -230,7 +232,7 @@ const (
 )
 
 func startProcess(t *testing.T, name string) *process {
-	s := &process{t: t, name: name, address: vacant(t), state: processDead}
+	s := &process{t: t, name: name, address: testenv.Vacant(t), state: processDead}
 	s.revive()
 	t.Cleanup(s.kill)
 	return s

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // postgres starts a PostgreSQL server with an empty database and further arguments, and returns its address. It does
@@ -34,7 +36,7 @@ func postgres(t *testing.T, settings ...string) string {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	addr := vacant(t)
+	addr := testenv.Vacant(t)
 	host, port, _ := net.SplitHostPort(addr)
 	argv := []string{filepath.Join(bin, "postgres"), "-D", data, "-k", home, "-h", host, "-p", port, "-F"}
 	launchAs(t, as, addr, append(argv, settings...)...)

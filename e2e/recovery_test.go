@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // backing is a server that says its name to each connection, and can be stopped and started at the same address.
@@ -18,7 +20,7 @@ type backing struct {
 
 func newBacking(t *testing.T, name string) *backing {
 	t.Helper()
-	b := &backing{t: t, name: name, address: vacant(t)}
+	b := &backing{t: t, name: name, address: testenv.Vacant(t)}
 	b.start()
 	t.Cleanup(b.stop)
 	return b

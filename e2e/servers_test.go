@@ -4,41 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // names answers every connection with a name, and closes it.
 func names(t *testing.T, name string) (addr string) {
 	t.Helper()
 	return serve(t, func(c *net.TCPConn) { _, _ = c.Write([]byte(name)) })
-}
-
-// vacated has the addresses that vacant has returned: the kernel may choose a port again.
-var vacated sync.Map
-
-// vacant returns an address on which no process listens, another one each time.
-//
-// Only this process uses its loopback address, so that the port stays free until a test takes it: other processes use
-// 127.0.0.1.
-func vacant(t *testing.T) string {
-	t.Helper()
-	for pid := os.Getpid(); ; {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 100+pid>>8&63, pid&255))
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Close()
-		if _, again := vacated.LoadOrStore(l.Addr().String(), true); !again {
-			return l.Addr().String()
-		}
-	}
 }
 
 // blackHole returns an address that neither accepts nor refuses connections: the queue of a listening socket is full,
@@ -105,7 +84,7 @@ backends: [{name: all, servers: ["%s", "%s"], balance: {policy: round_robin}}]
 
 // A server that cannot be reached costs the clients nothing while there is another server.
 func TestFailover(t *testing.T) {
-	for name, unreachable := range map[string]func(*testing.T) string{"refused": vacant, "black hole": blackHole} {
+	for name, unreachable := range map[string]func(*testing.T) string{"refused": testenv.Vacant, "black hole": blackHole} {
 		t.Run(name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring string) {
 				servers := []string{unreachable(t), names(t, "b")}
@@ -142,7 +121,7 @@ func turnedAway(t *testing.T, addr string) {
 // Without any server a client does not wait.
 func TestNoServer(t *testing.T) {
 	t.Parallel()
-	for name, unreachable := range map[string]func(*testing.T) string{"refused": vacant, "black hole": blackHole} {
+	for name, unreachable := range map[string]func(*testing.T) string{"refused": testenv.Vacant, "black hole": blackHole} {
 		t.Run(name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring string) {
 				d := startProxy(t, ring, []string{unreachable(t), unreachable(t)}, "--connect-timeout", "100ms")
@@ -179,7 +158,7 @@ func TestServerClosesImmediately(t *testing.T) {
 func TestServerComesBack(t *testing.T) {
 	t.Parallel()
 	onEachRing(t, func(t *testing.T, ring string) {
-		addr := vacant(t)
+		addr := testenv.Vacant(t)
 		d := startProxy(t, ring, []string{addr})
 		turnedAway(t, d.addr)
 		l, err := net.Listen("tcp", addr)

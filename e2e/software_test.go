@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // launch starts a server and waits until it accepts connections at addr. The server is killed when the test ends.
@@ -53,7 +55,7 @@ func launchAs(t *testing.T, as *syscall.Credential, addr string, argv ...string)
 func redis(t *testing.T) string {
 	t.Helper()
 	program := need(t, "redis-server", "redis-server")
-	addr := vacant(t)
+	addr := testenv.Vacant(t)
 	host, port, _ := net.SplitHostPort(addr)
 	launch(t, addr, program, "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir())
 	return addr
@@ -115,7 +117,7 @@ func TestRedis(t *testing.T) {
 func nginx(t *testing.T, dir string) string {
 	t.Helper()
 	program := need(t, "nginx", "nginx-light")
-	addr := vacant(t)
+	addr := testenv.Vacant(t)
 	home := t.TempDir()
 	config := filepath.Join(home, "nginx.conf")
 	err := os.WriteFile(config, fmt.Appendf(nil, `

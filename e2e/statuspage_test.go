@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // A statusPage is a daemon with its status page, open in a browser.
@@ -25,7 +27,7 @@ type statusPage struct {
 func openStatusPage(t *testing.T, many int, servers ...string) *statusPage {
 	t.Helper()
 	var b strings.Builder
-	at := vacant(t)
+	at := testenv.Vacant(t)
 	fmt.Fprintf(&b, "loops: 2\nadmin: {address: \"tcp://%s\"}\nlisteners:\n", at)
 	fmt.Fprintf(&b, "- {name: web, address: \"tcp://127.0.0.1:0\", backend: app, max_connections: 200}\n")
 	fmt.Fprintf(&b, "- {name: postgres, address: \"tcp://127.0.0.1:0\", backend: app}\n")
@@ -150,7 +152,7 @@ type mortal struct {
 
 func newMortal(t *testing.T) *mortal {
 	t.Helper()
-	m := &mortal{t: t, addr: vacant(t)}
+	m := &mortal{t: t, addr: testenv.Vacant(t)}
 	m.start()
 	t.Cleanup(m.stop)
 	return m

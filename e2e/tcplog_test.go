@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // ending is a cause by which a connection ends, in HAProxy's configuration and in ours. Its client has sent hello, and
@@ -84,7 +86,7 @@ var endings = []ending{
 	})},
 	{name: "the server resets", code: "SD", to: reads(func(c *net.TCPConn) { _ = c.SetLinger(0); c.Close() }),
 		use: talk(func(p peer) { p.expectGone() })},
-	{name: "the server refuses", code: "SC", to: func(t *testing.T) string { return vacant(t) }, use: knock},
+	{name: "the server refuses", code: "SC", to: func(t *testing.T) string { return testenv.Vacant(t) }, use: knock},
 	{name: "the server answers no SYN", code: "sC", to: blackHole,
 		defaults: "timeout connect 300ms", backend: "connect_timeout: 300ms,", use: knock},
 	{name: "no server is there", code: "SC", server: "disabled", ours: ", state: maintenance", use: knock},
@@ -138,7 +140,7 @@ func (e *ending) ofHAProxy(t *testing.T, program, to string) string {
 		t.Fatal(err)
 	}
 	defer sink.Close()
-	addr := vacant(t)
+	addr := testenv.Vacant(t)
 	config := filepath.Join(t.TempDir(), "haproxy.cfg")
 	write(t, config, fmt.Sprintf(`
 global

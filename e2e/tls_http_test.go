@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // curl and h2load speak HTTP/1.1 and HTTP/2 over TLS that ends at the daemon, with a server that has none.
@@ -69,7 +71,7 @@ func httpServer(t *testing.T) string {
 func TestTLSEarlyData(t *testing.T) {
 	a := newAuthority(t)
 	cert, session, early := a.issue("proxy", "proxy.test"), a.path("session"), a.path("early")
-	other := vacant(t)
+	other := testenv.Vacant(t)
 	server := exec.CommandContext(t.Context(), a.openssl, "s_server", "-accept", other, "-cert", cert, "-tls1_3",
 		"-early_data", "-quiet")
 	if err := server.Start(); err != nil {

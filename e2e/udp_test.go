@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // startUDP starts the daemon with listeners of the schemes at one address, before one server.
@@ -40,7 +42,7 @@ func TestUDPOfDNS(t *testing.T) {
 		}
 		dns.set(names.String())
 		dns.start()
-		at := vacant(t)
+		at := testenv.Vacant(t)
 		startUDP(t, ring, at, ", udp: {requests: 1, responses: 1}", dns.addr, "udp", "tcp")
 		host, port, _ := net.SplitHostPort(at)
 		ask := func(args ...string) int {
@@ -64,7 +66,7 @@ func TestUDPOfDNS(t *testing.T) {
 func TestUDPOfIperf(t *testing.T) {
 	iperf := need(t, "iperf3", "iperf3")
 	onEachRing(t, func(t *testing.T, ring string) {
-		behind, at := vacant(t), vacant(t)
+		behind, at := testenv.Vacant(t), testenv.Vacant(t)
 		host, port, _ := net.SplitHostPort(behind)
 		server := exec.Command(iperf, "-s", "-B", host, "-p", port)
 		server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // units is where the files for systemd are.
@@ -168,7 +170,7 @@ func TestLogrotate(t *testing.T) {
 	logrotate := need(t, "logrotate", "logrotate")
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
-	config := writeConfig(t, fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), serve(t, echo))+
+	config := writeConfig(t, fmt.Sprintf(upgradeConfig, "auto", 1, testenv.Vacant(t), serve(t, echo))+
 		"access_log: {path: '"+log+"'}\n")
 	d := spawn(t, nil, nil, "serve", "--config", config)
 	d.addr = d.await("listening").str("address")

@@ -20,6 +20,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // generations is a daemon that upgrades. Its log is that of all of its processes.
@@ -302,7 +304,7 @@ backends:
 // A successor that does not serve changes nothing, and the log says why it does not.
 func TestUpgradeFails(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
-		addr, server := vacant(t), serve(t, echo)
+		addr, server := testenv.Vacant(t), serve(t, echo)
 		good := fmt.Sprintf(upgradeConfig, ring, 1, addr, server)
 		g, config, program := configured(t, good)
 		load := startLoad(g.addr, 2)
@@ -344,7 +346,7 @@ func TestUpgradeFails(t *testing.T) {
 
 // A successor that does nothing is killed when the process is told to end.
 func TestUpgradeHangs(t *testing.T) {
-	g, _, program := configured(t, fmt.Sprintf(upgradeConfig, "epoll", 1, vacant(t), serve(t, echo)))
+	g, _, program := configured(t, fmt.Sprintf(upgradeConfig, "epoll", 1, testenv.Vacant(t), serve(t, echo)))
 	note := filepath.Join(t.TempDir(), "pid")
 	installFile(t, program, []byte("#!/bin/sh\necho $$ >"+note+"\nexec sleep 60\n"))
 	g.signal(syscall.SIGUSR2)
@@ -370,7 +372,7 @@ func TestUpgradeByAdminIsPatient(t *testing.T) {
 	}
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "a")
-	text := fmt.Sprintf(upgradeConfig, "epoll", 1, vacant(t), serve(t, echo)) +
+	text := fmt.Sprintf(upgradeConfig, "epoll", 1, testenv.Vacant(t), serve(t, echo)) +
 		"admin: {address: 'unix://" + socket + "'}\n"
 	g, _, program := configured(t, text)
 	installFile(t, program, []byte("#!/bin/sh\nsleep 31\nexec "+reactord+" \"$@\"\n"))
@@ -387,11 +389,11 @@ func TestUpgradeByAdminIsPatient(t *testing.T) {
 // The successor takes what its configuration has: more loops or fewer, and other listeners.
 func TestUpgradeChanges(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
-		addr, server := vacant(t), serve(t, echo)
+		addr, server := testenv.Vacant(t), serve(t, echo)
 		g, config, _ := configured(t, fmt.Sprintf(upgradeConfig, ring, 1, addr, server))
 		load := startLoad(addr, 3)
 		for _, loops := range []int{4, 1, 2} {
-			other := vacant(t)
+			other := testenv.Vacant(t)
 			text := fmt.Sprintf(upgradeConfig, ring, loops, addr, server)
 			text = strings.Replace(text, "backends:", fmt.Sprintf(
 				"  - {name: other, address: 'tcp://%s', backend: b}\nbackends:", other), 1)
@@ -431,7 +433,7 @@ func writeFile(t *testing.T, path, text string) {
 func TestUpgradeByAdmin(t *testing.T) {
 	dir := t.TempDir()
 	server := serve(t, echo)
-	text := fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), server) +
+	text := fmt.Sprintf(upgradeConfig, "auto", 1, testenv.Vacant(t), server) +
 		"admin: {address: 'unix://" + dir + "/%s'}\n"
 	g, config, _ := configured(t, fmt.Sprintf(text, "a"))
 	ctl := func(socket, command string, code int) string {
@@ -504,7 +506,7 @@ func TestUpgradeNotifies(t *testing.T) {
 // next one.
 func TestStoredSockets(t *testing.T) {
 	m := newManager(t)
-	addr := vacant(t)
+	addr := testenv.Vacant(t)
 	argv := []string{"proxy", "--listen", "tcp://" + addr, "--to", "tcp://" + serve(t, echo), "--loops", "2"}
 	d := spawn(t, nil, []string{"NOTIFY_SOCKET=" + m.path, "FDSTORE=10"}, argv...)
 	name := "FDNAME=reactord/tcp%3A//" + strings.Replace(addr, ":", "%3A", 1)
@@ -643,7 +645,7 @@ func (m *manager) indexFrom(pid int, line string) int {
 func TestSocketActivation(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		activate := need(t, "systemd-socket-activate", "systemd")
-		web, spare, server := vacant(t), vacant(t), serve(t, echo)
+		web, spare, server := testenv.Vacant(t), testenv.Vacant(t), serve(t, echo)
 		text := fmt.Sprintf("ring: %s\nloops: 2\nlisteners:\n  - {name: a, address: 'fd://web', backend: b}\n"+
 			"backends:\n  - {name: b, servers: ['tcp://%s']}\n", ring, server)
 		config := writeConfig(t, text)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // secured is a daemon whose metrics and admin API have TLS and ask for a password.
@@ -258,7 +260,7 @@ func TestCtlOverTLS(t *testing.T) {
 // reactord health asks where there is TLS and a password, too, and finds out from the file that there is TLS.
 func TestHealthOverTLS(t *testing.T) {
 	s := newSecured(t)
-	_, port, _ := net.SplitHostPort(vacant(t))
+	_, port, _ := net.SplitHostPort(testenv.Vacant(t))
 	text, err := os.ReadFile(s.conf)
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // say sends text over c, and expects it back.
@@ -42,17 +43,6 @@ func dial(t *testing.T, network, address string) net.Conn {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
-}
-
-// closedPort is an address that refuses connections.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // datagrams is a server that sends back each datagram.
@@ -106,7 +96,7 @@ backends:
   servers: [{address: %s, name: ns}]
 - name: spare
   servers: [{address: 192.0.2.1:1, name: first}, {address: 192.0.2.2:1, name: second}]
-`, cert, list, closedPort(t), datagrams(t))
+`, cert, list, testenv.Vacant(t), datagrams(t))
 	s := scrapedWith(t, text)
 	before := identities(t, s)
 

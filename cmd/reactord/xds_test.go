@@ -16,6 +16,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/ads"
 	"github.com/reactord/reactord/cmd/reactord/internal/source/xds/xdstest"
+	"github.com/reactord/reactord/internal/testenv"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -39,21 +40,10 @@ func (l logFile) text() string {
 	return string(text)
 }
 
-// freeAddress is a loopback address that nothing listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // follow starts a reactord that follows a control plane. settings are further ones of xds, as lines.
 func follow(t *testing.T, plane *xdstest.Server, dir, settings string) *fleetProxy {
 	t.Helper()
-	p := &fleetProxy{t: t, metrics: freeAddress(t), listen: freeAddress(t)}
+	p := &fleetProxy{t: t, metrics: testenv.Vacant(t), listen: testenv.Vacant(t)}
 	text := fmt.Sprintf("metrics: %s\nadmin: {address: 'unix://%s/admin'}\nring: epoll\nloops: 1\n"+
 		"xds:\n  servers: ['%s']\n  node: {id: test}\n  reconnect: {min: 10ms, max: 100ms}\n%s",
 		p.metrics, dir, plane.URL, settings)

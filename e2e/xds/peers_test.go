@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -125,10 +126,12 @@ func works(t *testing.T, clients ...*client) {
 	}
 }
 
-// vacant returns an address on which nothing listens.
+// vacant returns an address on which nothing listens. Only this process uses the loopback address: so no other test's
+// server takes it.
 func vacant(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	pid := os.Getpid()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 64+pid>>8&63, pid&255))
 	if err != nil {
 		t.Fatal(err)
 	}

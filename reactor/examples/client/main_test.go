@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor/examples/internal/exampletest"
 )
 
@@ -93,7 +94,7 @@ func TestRetries(t *testing.T) {
 // A server that is not there fails each request, after all attempts.
 func TestNoServer(t *testing.T) {
 	exampletest.OnRings(t, func(t *testing.T, ring string) {
-		out, err := exampletest.Run(t, "-ring", ring, "-connect", exampletest.FreeAddr(t),
+		out, err := exampletest.Run(t, "-ring", ring, "-connect", testenv.Vacant(t),
 			"-requests", "20", "-backoff", "1ms")
 		if err != nil || !strings.Contains(out, "answered 0, failed 20, retries 60, connections 80") {
 			t.Errorf("%v, %s", err, out)

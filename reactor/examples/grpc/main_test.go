@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor/examples/internal/exampletest"
 )
 
@@ -73,7 +74,7 @@ func TestClient(t *testing.T) {
 		if out, err := exampletest.Run(t, "-ring", ring, "-check", p.Addr); err != nil || !strings.Contains(out, "SERVING") {
 			t.Errorf("%v, %s", err, out)
 		}
-		if out, err := exampletest.Run(t, "-ring", ring, "-check", exampletest.FreeAddr(t)); err == nil {
+		if out, err := exampletest.Run(t, "-ring", ring, "-check", testenv.Vacant(t)); err == nil {
 			t.Errorf("without a server: %s", out)
 		}
 	})

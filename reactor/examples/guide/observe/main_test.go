@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor/examples/internal/exampletest"
 	"github.com/reactord/reactord/reactor/server"
 )
@@ -15,7 +16,7 @@ import (
 func TestMain(m *testing.M) { exampletest.Main(m, main) }
 
 func TestProgram(t *testing.T) {
-	observe := exampletest.FreeAddr(t)
+	observe := testenv.Vacant(t)
 	p := exampletest.Start(t, "-observe", observe)
 	exampletest.Echo(t, p.Addr)
 	for path, want := range map[string]string{

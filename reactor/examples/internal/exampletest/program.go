@@ -49,7 +49,7 @@ func OnRings(t *testing.T, f func(t *testing.T, ring string)) {
 
 // Program is an example's program that runs as a process.
 type Program struct {
-	Addr string // where it listens: 127.0.0.1 and a free port
+	Addr string // where it listens, on the loopback interface
 
 	cmd    *exec.Cmd
 	output output
@@ -71,14 +71,14 @@ func Start(t *testing.T, args ...string) *Program {
 // StartPacket starts, as Start does, a program that does not accept connections. It does not wait.
 func StartPacket(t *testing.T, args ...string) *Program {
 	t.Helper()
-	addr := FreeAddr(t)
+	addr := testenv.Vacant(t)
 	return start(t, addr, os.Args[0], append([]string{"-listen", addr}, args...)...)
 }
 
 // StartLimited starts, as Start does, a program that may have that many descriptors: see getrlimit(2), RLIMIT_NOFILE.
 func StartLimited(t *testing.T, descriptors int, args ...string) *Program {
 	t.Helper()
-	addr := FreeAddr(t)
+	addr := testenv.Vacant(t)
 	limit := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, descriptors)
 	p := start(t, addr, "sh", append([]string{"-c", limit, os.Args[0], "-listen", addr}, args...)...)
 	p.awaitListener(t)
@@ -199,17 +199,6 @@ func Eventually(t *testing.T, what string, cond func() bool) {
 			t.Fatalf("waited in vain until %s", what)
 		}
 	}
-}
-
-// FreeAddr returns an address of the loopback interface whose port is free.
-func FreeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Client runs a client program, and returns what it has printed. The test fails if the client does, and is skipped if

@@ -141,12 +141,7 @@ func silent(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
 // vacant is an address that refuses connections.
 func vacant(t *testing.T) netip.AddrPort {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return netip.MustParseAddrPort(ln.Addr().String())
+	return netip.MustParseAddrPort(testenv.Vacant(t))
 }
 
 // launch runs a program until the test ends, and waits until it listens.

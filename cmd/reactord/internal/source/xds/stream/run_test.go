@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // A graceful shutdown sends GOAWAY: the stream continues, and the next one is with another server.
@@ -282,12 +284,7 @@ func TestConnectTimeout(t *testing.T) {
 // deadServer is an address where nothing listens.
 func deadServer(t *testing.T) Server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return Server{Network: "tcp", Address: l.Addr().String()}
+	return Server{Network: "tcp", Address: testenv.Vacant(t)}
 }
 
 func TestServersInTurn(t *testing.T) {
