@@ -21,7 +21,7 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 	w, peers := testWorkshop(t), suitePeers(nil)
 	for _, c := range cases() {
 		if !slices.Contains([]string{"echo-128", "proxy-16k", "rate-20k", "redis-get", "http", "https", "churn",
-			"tls-handshake", "tls-resume", "idle-tls", "start-memory", "start-time"}, c.Name) {
+			"tls-resume", "idle-tls"}, c.Name) {
 			continue
 		}
 		if c.Method.Unit == pairMemory.Unit {
