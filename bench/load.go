@@ -45,7 +45,7 @@ type loadFlags struct {
 	Congestion  string           `placeholder:"NAME" help:"TCP congestion control, such as cubic. Default: the system's."`
 	RecvBuffer  int              `placeholder:"BYTES" help:"Size of the sockets' receive buffers (SO_RCVBUF)."`
 	Verify      bool             `help:"Compare every byte that comes back."`
-	VerifyFirst bool             `help:"Compare every byte during the warm-up only, so that comparing costs nothing during the measurement."`
+	VerifyFirst bool             `help:"Compare every byte during the warm-up only, which is longer if none comes back, so that comparing costs nothing during the measurement."`
 	Seed        uint64           `help:"Seed of every random choice. Default: a new one for each run."`
 	tlsFlags
 

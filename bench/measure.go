@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	warmup        = 250 * time.Millisecond // load before the measurement
-	longestWarmup = 16 * warmup
-	slack         = 30 * time.Second // the longest overhead of a measurement on top of its load
+	warmup = 250 * time.Millisecond // load before the measurement
+	slack  = 30 * time.Second       // the longest overhead of a measurement on top of its load
 )
 
 // A sample is one measurement of one peer.
@@ -45,11 +44,19 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 		return nil, err
 	}
 	defer bed.stop()
-	found, err := generateCompared(ctx, w, c, bed, d)
+	args := slices.Concat(c.load(), bed.args, []string{"--connections", strconv.Itoa(c.Conns),
+		"--warmup", warmup.String(), "--time", d.String()})
+	if c.compares() {
+		args = append(args, "--verify-first")
+	}
+	found, err := generate(ctx, w, bed.pids, args)
 	if err != nil {
 		return nil, err
 	}
 	r := resultOf(found)
+	if c.compares() && r.Verified == 0 {
+		return nil, errors.New("no byte that could be compared came back during the warm-up")
+	}
 	if !c.Operated { // else its upstream has the same CPU
 		r.LoadWait = found.Measured()[0].Client.Wait
 	}
@@ -68,20 +75,6 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 		}
 	}
 	return &sample{Result: r, Figure: perMessage(r)}, nil
-}
-
-// generateCompared generates the load of the case, after a warm-up in which bytes were compared. On a busy machine that
-// takes a longer one.
-func generateCompared(ctx context.Context, w *workshop, c *benchCase, bed *testbed,
-	d time.Duration) (*record.Result, error) {
-	for warm := warmup; warm <= longestWarmup; warm *= 4 {
-		found, err := generate(ctx, w, bed.pids, slices.Concat(c.load(), bed.args, []string{"--connections",
-			strconv.Itoa(c.Conns), "--verify-first", "--warmup", warm.String(), "--time", d.String()}))
-		if err != nil || !c.compares() || resultOf(found).Verified > 0 {
-			return found, err
-		}
-	}
-	return nil, fmt.Errorf("no byte that could be compared came back within %v", longestWarmup)
 }
 
 // enoughResumed returns an error if more than a tenth of the connections did a full handshake.

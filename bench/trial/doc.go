@@ -4,7 +4,7 @@
 // A run has these phases, each of them a [record.Phase]:
 //
 //	set-up    connections are opened
-//	warm-up   the load runs at its first rate, for Plan.WarmUp
+//	warm-up   the load runs at its first rate, for Plan.WarmUp; if bytes are to be compared, until some were
 //	ramp      the rate grows from 0 to its first value, for Plan.Ramp
 //	search    with Plan.Demands: trials of Plan.Trial each. They halve the interval that contains the
 //	          highest rate which meets the demands, until it is narrower than 2 per cent. A rate that

@@ -10,7 +10,7 @@ type Plan struct {
 	Rates   []float64     // messages/s, one after another; none: a closed loop
 	Time    time.Duration // of the measurement, for each rate
 	WarmUp  time.Duration
-	Compare bool // every byte is compared during the warm-up
+	Compare bool // every byte is compared during the warm-up, which is longer if none comes back
 	Ramp    time.Duration
 	Repeats int           // of the measurements. Default: 1
 	Demands Demands       // if any, search for the highest rate that meets them

@@ -102,7 +102,7 @@ func (r *Run) phases(ctx context.Context) error {
 		return err
 	}
 	if p.WarmUp > 0 {
-		if _, err := r.phase(ctx, record.WarmUp, p.WarmUp, p.first(), p.first()); err != nil {
+		if err := r.warmUp(ctx); err != nil {
 			return err
 		}
 	}
@@ -130,6 +130,19 @@ func (r *Run) phases(ctx context.Context) error {
 		}
 	}
 	return r.vain()
+}
+
+// warmUp warms up. If bytes are to be compared and none came back, as on a busy machine, it continues until some have,
+// for up to 20 times as long again.
+func (r *Run) warmUp(ctx context.Context) error {
+	rate := r.Plan.first()
+	for _, times := range []int{1, 4, 16} {
+		p, err := r.phase(ctx, record.WarmUp, time.Duration(times)*r.Plan.WarmUp, rate, rate)
+		if err != nil || !r.Plan.Compare || p.Total().Verified > 0 {
+			return err
+		}
+	}
+	return nil
 }
 
 // vain returns an error if there were only failures. A run may end without engine.ErrNoProgress although nothing came

@@ -11,10 +11,16 @@ import (
 
 	"github.com/reactord/reactord/bench/engine"
 	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/bench/resp"
 )
 
 // oneAtATime runs an echo server that serves one message of all connections in each pause.
 func oneAtATime(t *testing.T, pause time.Duration) engine.Target {
+	return serve(t, func(message []byte) []byte { return message }, pause)
+}
+
+// serve runs a server that replies to one message of all connections in each pause. A message comes in one piece.
+func serve(t *testing.T, reply func(message []byte) []byte, pause time.Duration) engine.Target {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -31,13 +37,14 @@ func oneAtATime(t *testing.T, pause time.Duration) engine.Target {
 				defer c.Close()
 				buf := make([]byte, 128)
 				for {
-					if _, err := c.Read(buf); err != nil {
+					n, err := c.Read(buf)
+					if err != nil {
 						return
 					}
 					mu.Lock()
 					time.Sleep(pause)
+					_, _ = c.Write(reply(buf[:n]))
 					mu.Unlock()
-					_, _ = c.Write(buf)
 				}
 			}()
 		}
@@ -141,6 +148,31 @@ func TestShape(t *testing.T) {
 		if p.Kind != w.kind || p.Rate != w.rate || p.Total().Messages != w.messages {
 			t.Errorf("phase %d: %s at %v/s with %d messages, want %+v", i, p.Kind, p.Rate, p.Total().Messages, w)
 		}
+	}
+}
+
+// A warm-up in which bytes are to be compared lasts until some came back: here the first message sets the key.
+func TestWarmUpUntilCompared(t *testing.T) {
+	var store resp.Store
+	target := serve(t, func(message []byte) []byte {
+		_, reply, _ := store.Answer(message, nil)
+		return reply
+	}, 20*time.Millisecond)
+	load := engine.Config{Target: target, Connections: 1,
+		Parts: []engine.Part{{Name: "get", Mode: &engine.Redis{Command: "get", Keys: 1, Size: 1}}}}
+	r := Run{Load: load, Plan: Plan{Time: time.Millisecond, WarmUp: time.Millisecond, Compare: true}}
+	res, err := r.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warm []int64
+	for i := range res.Phases {
+		if p := &res.Phases[i]; p.Kind == record.WarmUp {
+			warm = append(warm, p.Total().Verified)
+		}
+	}
+	if n := len(warm); n < 2 || warm[0] != 0 || warm[n-1] == 0 {
+		t.Errorf("bytes compared in each part of the warm-up: %v", warm)
 	}
 }
 
