@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/uring"
@@ -143,8 +144,8 @@ func ended(t *testing.T, pid int) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds())); n != 1 {
-		t.Fatalf("the child does not end: %v", err)
+	if testenv.Poll(t, fd, unix.POLLIN, patience) == 0 {
+		t.Fatal("the child does not end")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -53,17 +54,7 @@ func pipes(t testing.TB, n int) *pipeEnds {
 
 // closed reports whether no copy of the i-th is left, or will be in that time.
 func (e *pipeEnds) closed(i int, within time.Duration) bool {
-	fds := []unix.PollFd{{Fd: int32(e.write[i])}}
-	for {
-		n, err := unix.Poll(fds, int(within.Milliseconds()))
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			e.t.Fatal(err)
-		}
-		return n == 1 && fds[0].Revents&unix.POLLERR != 0
-	}
+	return testenv.Poll(e.t, e.write[i], 0, within)&unix.POLLERR != 0
 }
 
 // gone closes what is left here, and expects there to be no copies.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -51,8 +52,8 @@ func TestSendFileStops(t *testing.T) {
 			s.SendFile(f, 0, -1).Connect(op, &sink[int64]{t: t, source: source, value: func(n int64) { sent <- n }})
 			op.Start()
 		})
-		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(peer), Events: unix.POLLIN}}, -1); err != nil {
-			t.Fatal(err)
+		if testenv.Poll(t, peer, unix.POLLIN, patience) == 0 {
+			t.Fatal("nothing arrives")
 		}
 		source.RequestStop()
 		n := <-sent

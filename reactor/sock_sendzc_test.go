@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/uring"
@@ -40,7 +41,8 @@ func (r *running) tcpPair(room int) (*reactor.Socket, int) {
 	}
 	peer, _, err := unix.Accept4(ln.Fd(), unix.SOCK_CLOEXEC)
 	if err != nil {
-		if peer, err = waitAccept(ln.Fd()); err != nil {
+		testenv.Poll(r.t, ln.Fd(), unix.POLLIN, patience)
+		if peer, _, err = unix.Accept4(ln.Fd(), unix.SOCK_CLOEXEC); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -49,12 +51,6 @@ func (r *running) tcpPair(room int) (*reactor.Socket, int) {
 	}
 	s.Init(r.Loop, fd)
 	return s, peer
-}
-
-func waitAccept(ln int) (int, error) {
-	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(ln), Events: unix.POLLIN}}, int(patience.Milliseconds()))
-	fd, _, err := unix.Accept4(ln, unix.SOCK_CLOEXEC)
-	return fd, err
 }
 
 func randomBytes(n int) []byte {

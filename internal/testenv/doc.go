@@ -1,5 +1,5 @@
 // Package testenv skips the tests that need what the machine does not have, says how much of a long search a test makes
-// ([Seeds]), and finds addresses on which nobody listens ([Vacant]).
+// ([Seeds]), finds addresses on which nobody listens ([Vacant]), and polls descriptors ([Poll]).
 //
 // A test that needs io_uring tries to use it, and gives the error to [NeedIOUring]:
 //

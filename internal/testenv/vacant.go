@@ -14,9 +14,8 @@ var vacated sync.Map
 // Vacant returns an address, as HOST:PORT, on which no process listens, another one each time. It refuses connections
 // until the test listens there.
 //
-// Only this process uses its loopback network, 127.X.Y.0/24, of which the address is the first one. Others use
-// 127.0.0.1, and so does the kernel for connections. So nobody takes the port, and what connects to it later meets no
-// other test's server.
+// It is in a loopback network that processes with other ids do not use, 127.X.Y.0/24. Others use 127.0.0.1, and so does
+// the kernel for connections. So the port stays vacant, and what connects to it later meets no other test's server.
 func Vacant(t *testing.T) string {
 	t.Helper()
 	for pid := os.Getpid(); ; {

@@ -192,9 +192,8 @@ func TestResetAfterEOF(t *testing.T) {
 		// The server's side is told although neither side sends anything.
 		raw, _ := s.SyscallConn()
 		_ = raw.Control(func(fd uintptr) {
-			fds := []unix.PollFd{{Fd: int32(fd)}}
-			if n, err := unix.Poll(fds, 5000); n != 1 || fds[0].Revents&unix.POLLERR == 0 {
-				t.Errorf("poll: %d %#x %v", n, fds[0].Revents, err)
+			if ready := testenv.Poll(t, int(fd), 0, 5*time.Second); ready&unix.POLLERR == 0 {
+				t.Errorf("poll: %#x", ready)
 			}
 		})
 	})
