@@ -15,7 +15,6 @@ import (
 	"github.com/reactord/reactord/sender/task"
 	"github.com/reactord/reactord/timerqueue"
 	"github.com/reactord/reactord/uring"
-	"golang.org/x/sys/unix"
 )
 
 // Loop is a run loop over one ring, on one OS thread.
@@ -132,11 +131,7 @@ func (l *Loop) pin() error {
 	if len(l.cfg.CPUs) == 0 {
 		return nil
 	}
-	var set unix.CPUSet
-	for _, cpu := range l.cfg.CPUs {
-		set.Set(cpu)
-	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
+	if err := l.sys.Pin(l.cfg.CPUs); err != nil {
 		return fmt.Errorf("reactor: cannot pin a loop to CPUs %v: %w", l.cfg.CPUs, err)
 	}
 	return nil
@@ -332,6 +327,10 @@ func (l *Loop) Caps() uring.Caps {
 
 // RingChoice returns which ring the loop has, and why. From any thread.
 func (l *Loop) RingChoice() RingChoice { return l.choice }
+
+// CPUs returns the CPUs that the loop's thread may run on: LoopConfig.CPUs. It is empty if those are all that the
+// process may run on. The caller must not change it. From any thread.
+func (l *Loop) CPUs() []int { return l.cfg.CPUs }
 
 // Buffers returns the loop's receive buffers.
 func (l *Loop) Buffers() *Buffers { return &l.buffers }

@@ -119,12 +119,14 @@ func (s *Socket) BindToDevice(name string) error {
 }
 
 // SetIncomingCPU prefers this socket, among the sockets that share its address by [Socket.SetReusePort], for what
-// that CPU receives. See socket(7), SO_INCOMING_CPU.
+// that CPU receives, as Linux 6.2 and newer do; older ones ignore it. -1 removes the preference. See socket(7),
+// SO_INCOMING_CPU.
 func (s *Socket) SetIncomingCPU(cpu int) error {
 	return s.setOption(unix.SOL_SOCKET, unix.SO_INCOMING_CPU, cpu)
 }
 
-// IncomingCPU returns the CPU that has processed the latest packet of the socket, or -1.
+// IncomingCPU returns the CPU that has received the latest packet of a connection, or -1. Of another socket it returns
+// what [Socket.SetIncomingCPU] has set.
 func (s *Socket) IncomingCPU() (int, error) {
 	return s.option(unix.SOL_SOCKET, unix.SO_INCOMING_CPU)
 }

@@ -21,6 +21,14 @@ func (process) BindThread() int {
 	return unix.Gettid()
 }
 
+func (process) Pin(cpus []int) error {
+	var set unix.CPUSet
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	return unix.SchedSetaffinity(0, &set)
+}
+
 func (process) Thread() int { return unix.Gettid() }
 
 var epoch = time.Now()

@@ -13,6 +13,8 @@ import (
 type System interface {
 	// BindThread binds the calling goroutine to its thread for good, and returns the thread's id.
 	BindThread() int
+	// Pin lets the calling thread run on these CPUs only.
+	Pin(cpus []int) error
 	// Thread returns the id of the calling thread.
 	Thread() int
 	// Clock returns a monotonic time in nanoseconds, never 0. From any thread.

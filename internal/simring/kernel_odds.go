@@ -47,6 +47,7 @@ type Odds struct {
 	Files   int           // descriptors that there can be
 	CQ      int           // completions that a ring holds
 	Workers int           // worker threads of a ring
+	CPUs    int           // that receive packets, chosen by the port of the sender; 0: one
 	Disk    int64         // bytes that fit on the disk
 
 	Flaw Flaw

@@ -6,19 +6,20 @@ import "golang.org/x/sys/unix"
 type option struct{ level, name int }
 
 var (
-	reusePort  = option{unix.SOL_SOCKET, unix.SO_REUSEPORT}
-	errorOf    = option{unix.SOL_SOCKET, unix.SO_ERROR}
-	kindOf     = option{unix.SOL_SOCKET, unix.SO_TYPE}
-	familyOf   = option{unix.SOL_SOCKET, unix.SO_DOMAIN}
-	protocolOf = option{unix.SOL_SOCKET, unix.SO_PROTOCOL}
-	listens    = option{unix.SOL_SOCKET, unix.SO_ACCEPTCONN}
-	sendBuffer = option{unix.SOL_SOCKET, unix.SO_SNDBUF}
-	ipOptions  = option{unix.IPPROTO_IP, unix.IP_OPTIONS}
-	recvBuffer = option{unix.SOL_SOCKET, unix.SO_RCVBUF}
+	reusePort   = option{unix.SOL_SOCKET, unix.SO_REUSEPORT}
+	incomingCPU = option{unix.SOL_SOCKET, unix.SO_INCOMING_CPU}
+	errorOf     = option{unix.SOL_SOCKET, unix.SO_ERROR}
+	kindOf      = option{unix.SOL_SOCKET, unix.SO_TYPE}
+	familyOf    = option{unix.SOL_SOCKET, unix.SO_DOMAIN}
+	protocolOf  = option{unix.SOL_SOCKET, unix.SO_PROTOCOL}
+	listens     = option{unix.SOL_SOCKET, unix.SO_ACCEPTCONN}
+	sendBuffer  = option{unix.SOL_SOCKET, unix.SO_SNDBUF}
+	ipOptions   = option{unix.IPPROTO_IP, unix.IP_OPTIONS}
+	recvBuffer  = option{unix.SOL_SOCKET, unix.SO_RCVBUF}
 )
 
-// set simulates setsockopt(2) with a number. Options are kept; only SO_REUSEPORT has an effect. Options that can only
-// be read are refused, and so are options of TCP on other sockets.
+// set simulates setsockopt(2) with a number. Options are kept; SO_REUSEPORT and SO_INCOMING_CPU have an effect.
+// Options that can only be read are refused, and so are options of TCP on other sockets.
 func (s *sock) set(o option, value int) unix.Errno {
 	switch {
 	case o == errorOf, o == kindOf, o == familyOf, o == protocolOf, o == listens:
@@ -33,6 +34,23 @@ func (s *sock) set(o option, value int) unix.Errno {
 	}
 	s.options[o] = value
 	return 0
+}
+
+// receivedOn returns the CPU that receives what comes from an address.
+func (k *Kernel) receivedOn(from address) int { return int(from.Port()) % max(k.Odds.CPUs, 1) }
+
+// preferred returns those of the sockets that share an address which name the CPU, or all if none does.
+func preferred(shared []socket, cpu int) []socket {
+	var named []socket
+	for _, s := range shared {
+		if c, ok := s.base().options[incomingCPU]; ok && c == cpu {
+			named = append(named, s)
+		}
+	}
+	if named == nil {
+		return shared
+	}
+	return named
 }
 
 func (s *sock) isTCP() bool { return s.kind == unix.SOCK_STREAM && s.family != unix.AF_UNIX }
@@ -72,6 +90,10 @@ func (s *sock) get(o option) (int, unix.Errno) {
 	case sendBuffer, recvBuffer:
 		if _, ok := s.options[o]; !ok {
 			return s.k.Odds.Buffer, 0
+		}
+	case incomingCPU:
+		if _, ok := s.options[o]; !ok {
+			return -1, 0
 		}
 	}
 	if o.level == unix.IPPROTO_TCP && !s.isTCP() {

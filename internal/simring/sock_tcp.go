@@ -420,6 +420,8 @@ func (e *tcp) request(to *Kernel, try int) {
 		e.refuse(unix.ECONNREFUSED)
 		return
 	}
+	cpu := to.receivedOn(e.local)
+	listeners = preferred(listeners, cpu)
 	l := listeners[k.rng.IntN(len(listeners))].(*tcp)
 	if len(l.backlog) > l.room {
 		e.requestAgain(to, try)
@@ -427,6 +429,7 @@ func (e *tcp) request(to *Kernel, try int) {
 	}
 	base := sock{node: node{k: to}, family: l.family, kind: l.kind, local: e.remote, remote: e.local}
 	base.options = maps.Clone(l.options) // a connection inherits those of its listener
+	_ = base.set(incomingCPU, cpu)
 	e.peer = &tcp{sock: base, peer: e, state: established}
 	e.state = established
 	l.backlog = append(l.backlog, e.peer)

@@ -177,7 +177,8 @@ func (s *udp) leave(p packet) {
 }
 
 // arrive delivers a datagram on a machine: to a connected socket before others; of several sockets that share an
-// address, to the one that the sender's port chooses.
+// address, to the one that the sender's port chooses, of
+// those that name the CPU if there are some.
 func (s *udp) arrive(k *Kernel, p packet) {
 	found := k.bound(unix.SOCK_DGRAM, p.to, func(t socket) bool { return t.base().remote == p.from })
 	if len(found) == 0 {
@@ -194,6 +195,7 @@ func (s *udp) arrive(k *Kernel, p packet) {
 		}
 		return
 	}
+	found = preferred(found, k.receivedOn(p.from))
 	to := found[int(p.from.Port())%len(found)].(*udp)
 	if len(to.in) != 0 && to.held+len(p.data) > to.space() || to.readShut {
 		k.log("%v has no room for a datagram", to)

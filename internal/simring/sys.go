@@ -11,6 +11,9 @@ func (k *Kernel) System() System { return System{k} }
 // BindThread returns the id of the calling thread.
 func (s System) BindThread() int { return s.Thread() }
 
+// Pin does nothing: threads have no CPUs. Packets are received on some: see [Odds].
+func (s System) Pin([]int) error { return nil }
+
 // Thread returns the id of the calling thread; 0 if it is no thread of the kernel.
 func (s System) Thread() int {
 	if t := s.k.current; t != nil {

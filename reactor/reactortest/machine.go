@@ -93,11 +93,11 @@ func (m *Machine) After(f func()) {
 // first work, on its thread, and meets no faults: a server opens the same when it begins.
 //
 // The loop must end, which it does after [reactor.Loop.Stop], when it has drained. When the last peer of the run has
-// ended, all loops are stopped. Of cfg, Ring, Entries and CPUs are ignored; DrainTimeout is an hour unless it is set.
-// It panics if cfg is wrong.
+// ended, all loops are stopped. Of cfg, Ring and Entries are ignored, and no thread has a CPU; DrainTimeout is an
+// hour unless it is set. It panics if cfg is wrong.
 func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) *reactor.Loop {
 	m.use()
-	if cfg.CPUs = nil; cfg.DrainTimeout == 0 {
+	if cfg.DrainTimeout == 0 {
 		cfg.DrainTimeout = time.Hour
 	}
 	l, err := reactor.NewLoopOn(m.k.NewRing(), m.k.System(), cfg)

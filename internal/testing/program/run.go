@@ -26,20 +26,26 @@ func NewBulkLoop(k *simring.Kernel) *reactor.Loop {
 	return newLoopWith(k, reactor.BufferConfig{Size: size, Window: 8, Limit: 64, LargeSize: 4 * size, LargeLimit: 8})
 }
 
+// NewPinnedLoop makes a loop as [NewLoop] does that is bound to a CPU.
+func NewPinnedLoop(k *simring.Kernel, cpu int) *reactor.Loop {
+	return newLoop(k, 1<<(3+k.Rand().IntN(9)), cpu)
+}
+
 // newLoop makes a loop with few buffers of a size.
-func newLoop(k *simring.Kernel, size int) *reactor.Loop {
+func newLoop(k *simring.Kernel, size int, cpus ...int) *reactor.Loop {
 	limit := 1 << k.Rand().IntN(7)
 	return newLoopWith(k, reactor.BufferConfig{
 		Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit,
 		LargeSize: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,
-	})
+	}, cpus...)
 }
 
-func newLoopWith(k *simring.Kernel, buffers reactor.BufferConfig) *reactor.Loop {
+func newLoopWith(k *simring.Kernel, buffers reactor.BufferConfig, cpus ...int) *reactor.Loop {
 	l, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
 		DrainTimeout: time.Hour,
 		OnMisuse:     func(err error) { k.Errorf("%v", err) },
 		Buffers:      buffers,
+		CPUs:         cpus,
 	})
 	if err != nil {
 		panic(err)

@@ -39,6 +39,7 @@ func (s *system) examine() []finding {
 		s.permission(),
 		finding{name: "seccomp", value: cmp.Or(seccompModes[s.seccomp], "unknown")},
 		s.processors(),
+		s.incomingCPU(),
 		s.memory(),
 		s.files(),
 		finding{name: "locked memory", value: limit(s.memlock.Cur, size)},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
@@ -25,6 +26,9 @@ type system struct {
 	uringDisabled string // kernel.io_uring_disabled; "": there is no such sysctl
 	uringGroup    string // kernel.io_uring_group
 	seccomp       string // mode, see proc_pid_status(5); "": unknown
+
+	receivers   []receiver
+	incomingErr error // why the kernel does not heed SO_INCOMING_CPU
 
 	cpus, online    int
 	cpuQuota        float64 // CPUs; 0: no quota
@@ -52,6 +56,7 @@ func readSystem(root fs.FS) *system {
 	}
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &s.nofile)
 	_ = unix.Getrlimit(unix.RLIMIT_MEMLOCK, &s.memlock)
+	s.incomingErr = proxy.ProbeIncomingCPU()
 	s.readFiles(root)
 	return s
 }
@@ -68,6 +73,7 @@ func (s *system) readFiles(root fs.FS) {
 	if cpus := readText(root, "sys/devices/system/cpu/online"); cpus != "" {
 		s.online = countCPUs(cpus)
 	}
+	s.receivers = readReceivers(root)
 	s.somaxconn, _ = strconv.Atoi(readText(root, "proc/sys/net/core/somaxconn"))
 	if ports := strings.Fields(readText(root, "proc/sys/net/ipv4/ip_local_port_range")); len(ports) == 2 {
 		s.portLow, _ = strconv.Atoi(ports[0])

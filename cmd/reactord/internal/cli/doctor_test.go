@@ -33,6 +33,12 @@ func TestReadFiles(t *testing.T) {
 		"proc/self/status":                           "Name:\tx\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n",
 		"sys/devices/system/cpu/online":              "0-3,8\n",
 		"proc/sys/net/core/somaxconn":                "128\n",
+		"sys/class/net/eth0/operstate":               "up\n",
+		"sys/class/net/eth0/queues/rx-0/rps_cpus":    "00000000\n",
+		"sys/class/net/eth0/queues/rx-1/rps_cpus":    "1,00000003\n",
+		"sys/class/net/eth0/queues/rx-2/rps_cpus":    "0,00000006\n",
+		"sys/class/net/eth1/operstate":               "down\n",
+		"sys/class/net/lo/operstate":                 "unknown\n",
 		"proc/sys/net/ipv4/ip_local_port_range":      "32768\t60999\n",
 		"proc/self/cgroup":                           "0::/a.slice/b.service\n",
 		"sys/fs/cgroup/a.slice/b.service/cpu.max":    "max 100000\n",
@@ -43,7 +49,7 @@ func TestReadFiles(t *testing.T) {
 	}))
 	want := system{
 		uringDisabled: "1", uringGroup: "-1", seccomp: "2", online: 5, somaxconn: 128, portLow: 32768, portHigh: 60999,
-		cpuQuota: 1.5, memoryLimit: 2 << 30,
+		cpuQuota: 1.5, memoryLimit: 2 << 30, receivers: []receiver{{"eth0", 1, 4}},
 	}
 	if diff := cmp.Diff(fmt.Sprintf("%+v", want), fmt.Sprintf("%+v", got)); diff != "" {
 		t.Error(diff)
@@ -138,6 +144,30 @@ func TestExamine(t *testing.T) {
 				t.Errorf("advice %q, want %q", advice[0], test.advice)
 			}
 		})
+	}
+}
+
+func TestIncomingCPU(t *testing.T) {
+	for _, test := range []struct {
+		receivers []receiver
+		err       error
+		want      string
+	}{
+		{nil, nil, "no network interface is up"},
+		{[]receiver{{"eth0", 4, 0}, {"eth1", 0, 8}}, nil,
+			"eth0: can help, 4 of 4 CPUs receive; eth1: can help, 4 of 4 CPUs receive"},
+		{[]receiver{{"eth0", 1, 0}}, nil, "eth0: 1 of 4 CPUs receive, and only their loops would have connections, unless " +
+			"RPS spreads packets: echo f > /sys/class/net/eth0/queues/rx-0/rps_cpus"},
+		{[]receiver{{"eth0", 4, 0}}, errors.New("too old"), "has no effect: too old"},
+	} {
+		s := healthy()
+		s.receivers, s.incomingErr = test.receivers, test.err
+		if got := s.incomingCPU().value; got != test.want {
+			t.Errorf("%+v: %q, want %q", test.receivers, got, test.want)
+		}
+	}
+	if got := allCPUs(40); got != "ff,ffffffff" {
+		t.Errorf("the mask of 40 CPUs is %s", got)
 	}
 }
 

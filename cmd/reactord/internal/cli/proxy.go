@@ -24,6 +24,7 @@ type proxyCommand struct {
 	Ring         string         `default:"${ring}" help:"Kernel interface: ${rings} (${default})."`
 	Loops        int            `placeholder:"N" help:"Number of I/O threads. 0: one for each CPU."`
 	Pin          bool           `help:"Bind each I/O thread to a CPU of its own."`
+	IncomingCPU  bool           `help:"Let each I/O thread accept what its own CPU receives. It requires --pin."`
 	MinWait      time.Duration  `placeholder:"TIME" help:"How long an idle I/O thread sleeps at least, such as 350us: less CPU time, more latency. 0s: until there is something to do."`
 	User         string         `placeholder:"NAME" help:"User that the process runs as, if root starts it."`
 	Group        string         `placeholder:"NAME" help:"Group of the process; by default the user's."`
@@ -48,7 +49,7 @@ func (c proxyCommand) Run(inherited *daemon.Inherited) error {
 
 func (c proxyCommand) config() *config.Config {
 	cfg := config.New()
-	cfg.Ring, cfg.Loops, cfg.Pin, cfg.MinWait = c.Ring, c.Loops, c.Pin, c.MinWait
+	cfg.Ring, cfg.Loops, cfg.Pin, cfg.IncomingCPU, cfg.MinWait = c.Ring, c.Loops, c.Pin, c.IncomingCPU, c.MinWait
 	cfg.User, cfg.Group = c.User, c.Group
 	cfg.Metrics.Address, cfg.Admin.Address = c.Metrics, c.Admin
 	cfg.Drain.Timeout = c.DrainTimeout

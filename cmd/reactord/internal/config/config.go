@@ -15,6 +15,11 @@ type Config struct {
 	Loops int
 	// Pin binds each loop to its own CPU. A reload cannot change it. Default: false.
 	Pin bool
+	// IncomingCPU lets each loop accept the connections, and receive the datagrams, that its own CPU receives
+	// (SO_INCOMING_CPU in socket(7)), which saves the way between CPUs. It requires pin, Linux 6.2, and a network card
+	// that spreads packets over the CPUs: reactord doctor tells. Without that, or when a loop cannot keep up, connections
+	// are spread by a hash. A reload cannot change it. Default: false.
+	IncomingCPU bool
 	// MinWait is the shortest sleep of an idle loop. It adds that much latency, and saves CPU time at roughly 10 000
 	// to 100 000 messages/s per loop. 0 (default): a loop wakes up as soon as there is work. A reload cannot change it.
 	MinWait time.Duration

@@ -12,6 +12,9 @@ func (v *validator) config(c *Config) {
 	if c.Group != "" && c.User == "" {
 		v.add(top.of("group"), "group requires user: write user, too, or remove group")
 	}
+	if c.IncomingCPU && !c.Pin {
+		v.add(top.of("incoming_cpu"), "incoming_cpu requires loops that stay on their CPU: write pin: true, too")
+	}
 	v.metrics(top.of("metrics"), &c.Metrics)
 	v.admin(top.of("admin"), &c.Admin)
 	v.accessLog(top.of("access_log"), &c.AccessLog)

@@ -135,6 +135,10 @@ func TestErrors(t *testing.T) {
 		new:  "pin: true\npin: false\n",
 		want: `a.yaml:2:1: pin is already set in line 1`,
 	}, {
+		name: "loops that must stay on their CPU",
+		new:  "incoming_cpu: true\n",
+		want: `a.yaml:1:15: incoming_cpu requires loops that stay on their CPU: write pin: true, too`,
+	}, {
 		name: "no port",
 		old:  "127.0.0.1:8080", new: "127.0.0.1",
 		want: `a.yaml:3:14: address "tcp://127.0.0.1": no port: write tcp://127.0.0.1:PORT`,
@@ -340,7 +344,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
-			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "group", "kubernetes", "limits", ` +
+			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "group", "incoming_cpu", "kubernetes", "limits", ` +
 				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "upgrade", "user", "watch" and "xds", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",

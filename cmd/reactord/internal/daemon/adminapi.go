@@ -166,8 +166,8 @@ func (d *adminDaemon) Discovery() (all []stats.Source) {
 // Loops returns the proxy's loops.
 func (d *adminDaemon) Loops() []*reactor.Loop { return d.proxy.Loops() }
 
-// LoopConnections returns the number of connections of each loop.
-func (d *adminDaemon) LoopConnections() []int { return d.proxy.OpenOnLoops() }
+// LoopStats returns what listeners do on each loop.
+func (d *adminDaemon) LoopStats() []stats.Loop { return d.proxy.LoopStats() }
 
 // Events returns the last lines of the log.
 func (d *adminDaemon) Events(after uint64) (all []admin.Event) {

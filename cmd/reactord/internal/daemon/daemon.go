@@ -228,8 +228,8 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan, health upstream.Handover)
 	}
 	d.lifecycle.metrics = d.endpoints.metrics
 	d.proxy, err = proxy.Start(proxy.Config{
-		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
-		OnSlowTurn: d.noteSlowTurn, Tickets: d.tickets,
+		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, IncomingCPU: c.IncomingCPU, MinWait: c.MinWait,
+		Log: d.log.Logger, OnSlowTurn: d.noteSlowTurn, Tickets: d.tickets,
 		Inherited: d.inherited.listenSockets(), Health: health,
 		KeepFiles: upgrade.Storing(),
 		OnDown:    d.predecessors.closeServer,

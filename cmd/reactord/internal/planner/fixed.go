@@ -16,6 +16,7 @@ func checkFixed(old, next *config.Config) (problems []config.Problem) {
 		{"ring", old.Ring, next.Ring},
 		{"loops", old.Loops, next.Loops},
 		{"pin", old.Pin, next.Pin},
+		{"incoming_cpu", old.IncomingCPU, next.IncomingCPU},
 		{"min_wait", old.MinWait, next.MinWait},
 		{"user", old.User, next.User},
 		{"group", old.Group, next.Group},

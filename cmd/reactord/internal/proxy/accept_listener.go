@@ -71,11 +71,11 @@ func (l *listener) start() {
 	l.state = listenerServing
 	if l.udp != nil {
 		l.startUDP()
-		return
 	}
 	for _, s := range l.sockets {
 		s.start()
 	}
+	l.setIncomingCPU()
 }
 
 // acceptQueued accepts queued connections, unless the listener waits for room or for its timer.
@@ -480,6 +480,7 @@ func (l *listener) accepted(fd int, peer netip.AddrPort, s *settings) {
 	l.stats.accepted.Add(1)
 	l.stats.current.Add(1)
 	l.worker.open.Add(1)
+	l.worker.accepted.Add(1)
 	newConn(l, s, fd, peer)
 }
 

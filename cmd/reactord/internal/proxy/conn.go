@@ -93,6 +93,9 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	c := w.closedConns.Get()
 	c.association = l.associate()
 	c.sockets[client].InitStream(w.loop, fd)
+	if w.cpu != noCPU {
+		w.countLocal(&c.sockets[client])
+	}
 	c.timer.Init(c)
 	c.beginLogRecord(s, peer)
 	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {

@@ -55,6 +55,7 @@ type Proxy struct {
 	refusedLines limit.Bucket // of AccessLog.Refused
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 	sessions     atomic.Int64 // of UDP
+	incomingCPU  atomic.Bool  // sockets are chosen by CPU; see accept_incomingcpu.go
 	ports        int64        // that they may have
 
 	draining  drain
@@ -84,6 +85,13 @@ func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 		return nil, errors.Join(err, p.discard())
 	}
 	p.reactor = r
+	if cfg.IncomingCPU {
+		if err := ProbeIncomingCPU(); err == nil {
+			p.preferIncomingCPU()
+		} else {
+			p.log.Warn("incoming_cpu has no effect: the kernel spreads connections by hash", zap.Error(err))
+		}
+	}
 	ready := make(chan struct{}, len(p.workers))
 	go p.run(ready)
 	for range p.workers {
@@ -97,6 +105,9 @@ func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 	p.noteChecked()
 	go p.watchMemory()
 	go p.rotateTickets()
+	if p.incomingCPU.Load() {
+		go p.watchBalance()
+	}
 	return p, nil
 }
 
@@ -273,13 +284,15 @@ func (c *call) Abandon(error) {}
 
 // Config configures a proxy for its whole life. All other settings are in its plan.
 type Config struct {
-	Ring      reactor.RingKind
-	Loops     int            // 0: one for each CPU
-	Pin       bool           // bind each loop to a CPU
-	MinWait   time.Duration  // see [reactor.LoopConfig]
-	Log       *zap.Logger    // nil discards
-	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
-	Tickets   *certs.Tickets // the keys of session tickets; nil makes new ones
+	Ring    reactor.RingKind
+	Loops   int           // 0: one for each CPU
+	Pin     bool          // bind each loop to a CPU
+	MinWait time.Duration // see [reactor.LoopConfig]
+	// IncomingCPU lets the loop that is bound to a CPU accept the connections that this CPU receives.
+	IncomingCPU bool
+	Log         *zap.Logger    // nil discards
+	Inherited   []ListenSocket // sockets that the process was given; [Start] takes them over
+	Tickets     *certs.Tickets // the keys of session tickets; nil makes new ones
 	// Health is the health of servers as the previous process left it.
 	Health upstream.Handover
 	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets

@@ -52,16 +52,6 @@ func (p *Proxy) Open() (n int64) {
 	return n
 }
 
-// OpenOnLoops returns how many connections are open on each loop, in the order of [Proxy.Loops]. It may be called from
-// any goroutine.
-func (p *Proxy) OpenOnLoops() []int {
-	all := make([]int, len(p.workers))
-	for i, w := range p.workers {
-		all[i] = int(w.open.Load())
-	}
-	return all
-}
-
 // StopAccepting leaves accepting to another process, which has the sockets of [Proxy.ListenSockets]: they are closed
 // here, with their queues left to the other one. Health checks end, and further plans are refused. Open connections
 // live on until [Proxy.Drain]. It may be called from any goroutine.

@@ -53,10 +53,12 @@ func (p *Proxy) Stats() stats.All {
 			Draining:         p.DrainPhase() != NotDraining,
 			IdleTimeoutRatio: float64(p.memory.patience.Load()) / patienceFull,
 			PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
+			IncomingCPU:      p.incomingCPU.Load(),
 		},
 		AccessLog: &stats.AccessLog{
 			Lines: p.logStats.Lines.Load(), Dropped: p.logStats.Dropped.Load(), Errors: p.logStats.Errors.Load(),
 		},
+		Loops: p.LoopStats(),
 	}
 	for b, servers := range p.upstreams.All() {
 		next := b.Stats(servers)
@@ -73,6 +75,17 @@ func (p *Proxy) Stats() stats.All {
 		out.Listeners = append(out.Listeners, s.read())
 	}
 	return out
+}
+
+// LoopStats reads the counters of the loops, in the order of [Proxy.Loops]. It may be called from any goroutine.
+func (p *Proxy) LoopStats() []stats.Loop {
+	all := make([]stats.Loop, len(p.workers))
+	for i, w := range p.workers {
+		all[i] = stats.Loop{
+			Name: w.loop.Name(), Connections: w.open.Load(), Accepted: w.accepted.Load(), Local: w.local.Load(),
+		}
+	}
+	return all
 }
 
 func (s *sharedListener) read() stats.Listener {

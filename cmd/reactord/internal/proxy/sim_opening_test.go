@@ -23,6 +23,7 @@ import (
 // Openings and greetings on a simulated kernel: preludes are cut anywhere, and clients and servers break off, stall or
 // say something else at any byte. What follows a prelude arrives, and nothing of the proxy is left.
 func TestSimulationOfOpenings(t *testing.T) {
+	t.Parallel()
 	first := hello(t, "a.test")
 	var saw [closeReasonCount]uint64
 	var trace io.Writer

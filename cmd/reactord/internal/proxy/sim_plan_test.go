@@ -16,6 +16,7 @@ import (
 // Plans change while connections are made and bytes flow: listeners and servers come and go, and their limits change.
 // Some plans fail to be prepared, and some are discarded.
 func TestSimulationOfPlans(t *testing.T) {
+	t.Parallel()
 	var trace io.Writer
 	if *simTrace {
 		trace = os.Stdout

@@ -38,6 +38,7 @@ import (
 //
 // This runs a failing seed again: go test -run TestSimulationOfPolicies -sim.from SEED -sim.seeds 1 -sim.trace
 func TestSimulationOfPolicies(t *testing.T) {
+	t.Parallel()
 	var trace io.Writer
 	if *simTrace {
 		trace = os.Stdout

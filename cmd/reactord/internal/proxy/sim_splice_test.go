@@ -13,6 +13,7 @@ import (
 // Bulk that goes through kernel pipes, with every fault of the simulated kernel. Some connections end, or the proxy is
 // closed, while pipes hold bytes.
 func TestSimulationOfSplices(t *testing.T) {
+	t.Parallel()
 	spliced := 0
 	seeds := manySeeds()
 	for seed := *simFrom; seed < *simFrom+seeds; seed++ {

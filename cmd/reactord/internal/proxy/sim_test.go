@@ -36,6 +36,7 @@ func manySeeds() uint64 {
 // The data path on a simulated kernel. This runs a failing seed again, with a trace:
 // go test -run TestSimulation -sim.from SEED -sim.seeds 1 -sim.trace
 func TestSimulation(t *testing.T) {
+	t.Parallel()
 	var trace io.Writer
 	if *simTrace {
 		trace = os.Stdout
@@ -186,6 +187,9 @@ func (s *simulation) start(cfg fixture, b Backend, loops []*reactor.Loop) {
 	if err != nil {
 		s.k.Errorf("prepare: %v", err)
 		return
+	}
+	if cfg.IncomingCPU {
+		p.preferIncomingCPU()
 	}
 	s.run(p)
 }

@@ -68,6 +68,7 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	x.Init(x, s.udp, x.server.Address.AddrPort(), x.header(), ends)
 	l.stats.current.Add(1)
 	w.open.Add(1)
+	w.accepted.Add(1)
 	w.proxy.sessions.Add(1)
 	w.sessions.PushFront(&x.links)
 	return &x.Session

@@ -37,6 +37,9 @@ type worker struct {
 	sessions  intrusive.List // of UDP
 	throttled intrusive.List // directions that limits on bytes hold back
 	open      atomic.Int64   // connections, for other threads
+	accepted  atomic.Uint64  // connections and sessions so far
+	local     atomic.Uint64  // accepted connections that the loop's CPU had received
+	cpu       int            // that the sockets of listeners prefer, or noCPU
 	ids       uint64         // that conns were given
 	walks     []*walk        // over conns
 	spread    spread         // of a drain
@@ -76,7 +79,7 @@ type worker struct {
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
-	w := &worker{proxy: p, loop: l, index: index, backends: map[*upstream.Backend]*backend{}}
+	w := &worker{proxy: p, loop: l, index: index, cpu: noCPU, backends: map[*upstream.Backend]*backend{}}
 	w.seed(p.seed)
 	w.retry.Init((*retryTimer)(w))
 	w.spread.init(w)

@@ -9,6 +9,7 @@ type Process struct {
 	Draining         bool    // including the delay of a drain
 	IdleTimeoutRatio float64 // the part of the idle timeouts that is in force: below 1 while memory is short
 	PressuredSeconds float64 // for which it was below 1
+	IncomingCPU      bool    // connections go to the loops of the CPUs that receive them
 }
 
 // Daemon is a reading of the daemon around the proxy.

@@ -4,6 +4,7 @@ package stats
 type All struct {
 	Process   *Process   // may be nil
 	AccessLog *AccessLog // may be nil
+	Loops     []Loop
 	Listeners []Listener
 	Backends  []Backend
 	Servers   []Server

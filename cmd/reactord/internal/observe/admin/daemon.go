@@ -22,7 +22,7 @@ type Daemon interface {
 	Discovery() []stats.Source
 	XDS() (stats.ControlPlane, error) // ErrNotFound without a control plane
 	Loops() []*reactor.Loop
-	LoopConnections() []int // open connections, by loop
+	LoopStats() []stats.Loop // in the order of Loops
 	// Events returns the remembered events after the one with the number.
 	Events(after uint64) []Event
 

@@ -17,11 +17,12 @@ const inFlightTimeout = 2 * time.Second
 
 func (a *API) loops(context.Context, *None) (Loops, error) {
 	out := Loops{Loops: []Loop{}, SlowTurns: list(a.slow.last())}
-	open := a.daemon.LoopConnections()
+	counts := a.daemon.LoopStats()
 	for i, l := range a.daemon.Loops() {
 		next := readLoop(l)
-		if i < len(open) {
-			next.Connections = open[i]
+		if i < len(counts) {
+			c := counts[i]
+			next.Connections, next.Accepted, next.Local = int(c.Connections), c.Accepted, c.Local
 		}
 		out.Loops = append(out.Loops, next)
 	}
@@ -31,7 +32,7 @@ func (a *API) loops(context.Context, *None) (Loops, error) {
 func readLoop(l *reactor.Loop) Loop {
 	s := l.Stats()
 	return Loop{
-		Name: l.Name(), Ring: string(l.RingChoice().Kind),
+		Name: l.Name(), Ring: string(l.RingChoice().Kind), CPUs: l.CPUs(),
 		Busy: stats.Of(s.Busy), Waiting: stats.Of(s.Waiting), LongestTurn: stats.Of(s.LongestTurn),
 		InFlight: s.InFlight, Leaked: s.Leaked,
 		Completions: s.Completions, Enters: s.Enters, Cancels: s.Cancels, Posts: s.Posts, Timers: s.Timers,

@@ -271,7 +271,10 @@ type Loop struct {
 	BufferBytes int64   `json:"buffer_bytes"`
 	LeasedBytes int64   `json:"leased_bytes"`
 	Descriptors int     `json:"descriptors"`
+	CPUs        []int   `json:"cpus,omitempty" doc:"CPU that it is bound to, with pin."`
 	Connections int     `json:"connections" doc:"Open connections of clients."`
+	Accepted    uint64  `json:"accepted" doc:"Connections so far, and sessions of UDP."`
+	Local       uint64  `json:"accepted_locally,omitempty" doc:"Those that its own CPU had received, with incoming_cpu."`
 }
 
 // SlowTurn is a turn of a loop that took too long.

@@ -10,6 +10,7 @@ import (
 )
 
 var (
+	ofLoop     = []string{"reactor"} // as in the series of the loops
 	ofListener = []string{"listener"}
 	ofBackend  = []string{"backend"}
 	ofServer   = []string{"backend", "server"}
@@ -28,6 +29,19 @@ var processTable = series.Table[stats.Process]{
 	series.Counter("memory_pressure_seconds_total",
 		"Total time for which idle timeouts were shortened, in seconds.", nil,
 		func(p *stats.Process) float64 { return p.PressuredSeconds }),
+	series.Gauge("incoming_cpu",
+		"Whether connections go to the loop of the CPU that receives them (1), or are spread by hash.", nil,
+		func(p *stats.Process) float64 { return flag(p.IncomingCPU) }),
+}
+
+var loopTable = series.Table[stats.Loop]{
+	series.Gauge("reactor_connections", "Current number of connections of the loop, and of UDP sessions.", ofLoop,
+		func(l *stats.Loop) float64 { return float64(l.Connections) }),
+	series.Counter("reactor_connections_total", "Total number of connections that the loop accepted, and of UDP sessions.",
+		ofLoop, func(l *stats.Loop) float64 { return float64(l.Accepted) }),
+	series.Counter("reactor_local_connections_total",
+		"Total number of connections that the loop accepted and its own CPU received, while incoming_cpu is in force.",
+		ofLoop, func(l *stats.Loop) float64 { return float64(l.Local) }),
 }
 
 var accessLogTable = series.Table[stats.AccessLog]{
@@ -170,6 +184,7 @@ type collector struct{ read func() stats.All }
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	processTable.Describe(ch)
 	accessLogTable.Describe(ch)
+	loopTable.Describe(ch)
 	listenerTable.Describe(ch)
 	udpTable.Describe(ch)
 	backendTable.Describe(ch)
@@ -190,6 +205,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	if all.AccessLog != nil {
 		accessLogTable.Send(scrape.Of(), all.AccessLog)
+	}
+	for i := range all.Loops {
+		l := &all.Loops[i]
+		loopTable.Send(scrape.Of("reactor", l.Name), l)
 	}
 	for i := range all.Listeners {
 		l := &all.Listeners[i]

@@ -28,7 +28,9 @@ func observed(seconds ...float64) stats.Histogram {
 func seen() stats.All {
 	type counts = stats.Tally[stats.Count]
 	return stats.All{
-		Process: &stats.Process{Connections: 4, Limit: 200, Draining: true, IdleTimeoutRatio: 0.5, PressuredSeconds: 3},
+		Process: &stats.Process{Connections: 4, Limit: 200, Draining: true, IdleTimeoutRatio: 0.5, PressuredSeconds: 3,
+			IncomingCPU: true},
+		Loops: []stats.Loop{{Name: "0", Connections: 3, Accepted: 9, Local: 7}},
 		Listeners: []stats.Listener{{
 			Name: "web", Network: "tcp", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, ThrottledSeconds: 2.5,
 			Rejected:    counts{{Reason: "limit", Count: 3}, {Reason: "rate", Count: 0}},
@@ -87,6 +89,7 @@ reactord_connections_closed_total{listener="web",phase="data",term_by="client"} 
 reactord_connections_limit 200
 reactord_draining 1
 reactord_idle_timeout_ratio 0.5
+reactord_incoming_cpu 1
 reactord_listener_accept_errors_total{listener="web",reason="emfile"} 5
 reactord_listener_accept_errors_total{listener="web",reason="other"} 0
 reactord_listener_connections{listener="web"} 2
@@ -103,6 +106,9 @@ reactord_listener_throttled_seconds_total{listener="web"} 2.5
 reactord_listener_transmit_bytes_total{listener="web"} 4
 reactord_listener_transmit_datagrams_total{listener="web"} 8
 reactord_memory_pressure_seconds_total 3
+reactord_reactor_connections{reactor="0"} 3
+reactord_reactor_connections_total{reactor="0"} 9
+reactord_reactor_local_connections_total{reactor="0"} 7
 reactord_server_check_duration_seconds_sum{backend="app"} 3.5
 reactord_server_check_duration_seconds_count{backend="app"} 6
 reactord_server_checks_total{backend="app",result="failure",server="a:1"} 7

@@ -43,6 +43,15 @@ func (l *Listener) FDs() (fds []int) {
 	return fds
 }
 
+// SetIncomingCPU makes the sockets of a listener that was started prefer what a CPU receives: see
+// [reactor.Socket.SetIncomingCPU].
+func (l *Listener) SetIncomingCPU(cpu int) (err error) {
+	for _, s := range l.sockets {
+		err = s.Socket.SetIncomingCPU(cpu)
+	}
+	return err
+}
+
 // Discard closes the sockets of a listener that was not started.
 func (l *Listener) Discard() {
 	for _, s := range l.sockets {

@@ -148,8 +148,8 @@ func (d *Daemon) Loops() []*reactor.Loop {
 	return d.Reactor.Loops()
 }
 
-// LoopConnections returns nothing.
-func (d *Daemon) LoopConnections() []int { return nil }
+// LoopStats returns nothing.
+func (d *Daemon) LoopStats() []stats.Loop { return nil }
 
 // Events returns two events.
 func (d *Daemon) Events(after uint64) []admin.Event {
