@@ -112,7 +112,7 @@ func (d *daemon) addresses() Addresses {
 
 // start starts all parts, or none if it fails. When ctx is done it gives up.
 func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
-	memory.PaceCollector(cmp.Or(int64(c.Loader.Config().Limits.Memory), memory.Meter{}.Limit()))
+	memory.PaceCollector(int64(c.Loader.Config().Limits.Memory))
 	record, err := c.Inherited.handoverRecord()
 	if err != nil {
 		return nil, err
@@ -262,6 +262,9 @@ func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 		d.announceListeners(func(l *plan.Listener) bool {
 			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
 		})
+	}
+	if diff.Old != nil && diff.Old.Limits.Memory != diff.New.Limits.Memory {
+		memory.PaceCollector(int64(diff.New.Limits.Memory))
 	}
 	if other {
 		d.controlPlane.committed(f.Config)

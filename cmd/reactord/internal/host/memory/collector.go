@@ -21,10 +21,14 @@ const (
 const runtimeFloor = 4 << 20
 
 // PaceCollector sets when the garbage collector runs, now and after each of its runs, until the next call. limit is the
-// memory in bytes that the process may have; 0: no limit. GOGC overrides it, see package runtime.
+// memory in bytes that the process may have; 0: no limit. A lower limit of its cgroups counts instead. GOGC overrides
+// it, see package runtime.
 func PaceCollector(limit int64) {
 	if os.Getenv("GOGC") != "" {
 		return
+	}
+	if most := (Meter{}).Limit(); most > 0 && (limit == 0 || most < limit) {
+		limit = most
 	}
 	floor := uint64(heapFloor)
 	if limit > 0 {
@@ -48,22 +52,28 @@ func (p pacer) pace() {
 	if p.call != calls.Load() {
 		return
 	}
-	if percent := growth(p.floor, liveHeap()); percent != p.percent { // setting it stops all threads
+	if percent := growth(p.floor, readHeap()); percent != p.percent { // setting it stops all threads
 		p.percent = percent
 		debug.SetGCPercent(percent)
 	}
 	runtime.AddCleanup(new(cycle), pacer.pace, p)
 }
 
-// growth returns by how many percent a heap with so many live bytes may grow.
-func growth(floor, live uint64) int {
-	live = max(live, runtimeFloor)
-	return max(int(floor*100/live)-100, leastGrowth)
+// heap is what the last run of the collector has found, in bytes; all 0: it has not run.
+type heap struct{ live, roots uint64 }
+
+// growth returns the percentage after which a heap may grow to the floor: the runtime lets it grow by that part of what
+// is live and of the roots.
+func growth(floor uint64, h heap) int {
+	percent := floor * 100 / runtimeFloor
+	if h.live+h.roots > 0 {
+		percent = min(percent, (max(floor, h.live)-h.live)*100/(h.live+h.roots))
+	}
+	return max(int(percent), leastGrowth)
 }
 
-// liveHeap returns the bytes that the collector's last run has found live; 0: it has not run.
-func liveHeap() uint64 {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	return live[0].Value.Uint64()
+func readHeap() heap {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(s)
+	return heap{live: s[0].Value.Uint64(), roots: s[1].Value.Uint64() + s[2].Value.Uint64()}
 }

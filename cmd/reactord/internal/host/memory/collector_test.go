@@ -11,12 +11,17 @@ import (
 func TestGrowth(t *testing.T) {
 	const mb = 1 << 20
 	for _, test := range []struct {
-		floor, live uint64
-		want        int
-	}{{32 * mb, 0, 700}, {32 * mb, 8 * mb, 300}, {32 * mb, 20 * mb, 60}, {32 * mb, 30 * mb, 50}, {32 * mb, 1000 * mb, 50},
-		{1 * mb, 0, 50}} {
-		if got := growth(test.floor, test.live); got != test.want {
-			t.Errorf("floor %d, live %d: growth %d %%, want %d", test.floor, test.live, got, test.want)
+		floor uint64
+		heap  heap
+		want  int
+	}{
+		{32 * mb, heap{}, 800}, {32 * mb, heap{mb, 0}, 800},
+		{32 * mb, heap{8 * mb, 0}, 300}, {32 * mb, heap{8 * mb, 4 * mb}, 200}, {32 * mb, heap{20 * mb, 0}, 60},
+		{32 * mb, heap{30 * mb, 2 * mb}, 50}, {32 * mb, heap{1000 * mb, mb}, 50},
+		{1 * mb, heap{}, 50},
+	} {
+		if got := growth(test.floor, test.heap); got != test.want {
+			t.Errorf("floor %d, %+v: growth %d %%, want %d", test.floor, test.heap, got, test.want)
 		}
 	}
 }
@@ -38,6 +43,22 @@ var (
 	kept    [][]byte
 )
 
+// expectGoal waits until a small heap may grow to the floor, and not beyond.
+func expectGoal(t *testing.T) {
+	t.Helper()
+	goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		metrics.Read(goal)
+		n := goal[0].Value.Uint64()
+		if n > heapFloor*9/10 && n < heapFloor*11/10 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the heap may grow to %d bytes, want %d", n, heapFloor)
+		}
+	}
+}
+
 // A small heap is collected seldom, and a large one when it has grown by half.
 func TestPaceCollector(t *testing.T) {
 	t.Setenv("GOGC", "")
@@ -45,6 +66,7 @@ func TestPaceCollector(t *testing.T) {
 	kept = nil
 	PaceCollector(0)
 	runtime.GC()
+	expectGoal(t)
 	before := cycles()
 	const made = 512 << 20
 	for range made / (64 << 10) {
@@ -68,7 +90,7 @@ func TestLittleMemory(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(100)
 	PaceCollector(64 << 20)
-	if got, want := setPercent(), uint64(100*8/4-100); got > want {
+	if got, want := setPercent(), uint64(100*8/4); got > want {
 		t.Errorf("a process with 64 MB: the heap may grow by %d %%, want at most %d", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-// Package memory knows what memory the process may have, and keeps what it takes small.
+// Package memory reads how much memory the process may have and uses, and makes it use less.
 //
 // # How to use it
 //

@@ -12,7 +12,8 @@ import (
 )
 
 // UnmapProgram unmaps the pages of the program's file, its code and its constants. Their next use maps them again, from
-// the page cache. About 14 MB have none: starting uses little of many pages, and the kernel maps 64 KiB around each.
+// the page cache. Of what is resident after the start, about 14 MB are not used again: starting uses little of many
+// pages, and the kernel maps 64 KiB around each.
 //
 // A part of the file in which a page was changed stays mapped: a debugger's breakpoint or a probe of the kernel would
 // be lost.
@@ -41,7 +42,7 @@ type mapping struct {
 	start, end uintptr
 	file       string // its device and inode
 	writable   bool
-	changed    bool // it has pages that are not, or not any more, of a file
+	changed    bool // it has pages that were copied for a write
 }
 
 type mappings []mapping
