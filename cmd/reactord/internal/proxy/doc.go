@@ -71,7 +71,7 @@
 // rates of the process and of the listener, which are exact, too. Beyond the rate of a client prefix connections are
 // always reset; that rate is exact as long as the table has an entry for the prefix. If descriptors run out
 // nevertheless, accepting backs off for [reactor.AcceptBackoff], and open connections still flow. While memory is
-// short, idle timeouts are shorter: see proxy_memory.go.
+// short, idle timeouts are shorter: see proxy_pressure.go.
 //
 // When a drain begins, the connections that are already queued are accepted beyond the limits: otherwise they would be
 // reset.

@@ -25,7 +25,7 @@ func (c *conn) patience() time.Duration {
 	if d <= 0 {
 		return forever
 	}
-	return c.worker().proxy.memory.scale(d)
+	return c.worker().proxy.pressure.scale(d)
 }
 
 // lifeEnds returns when the connection has been open for as long as it may. The random part of the lifetime depends on

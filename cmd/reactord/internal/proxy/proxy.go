@@ -50,7 +50,7 @@ type Proxy struct {
 	seed         uint64       // see Config.seed
 	unique       uint64       // tells the connections of this process from those of others
 	limit        atomic.Int64 // connections that can be open
-	memory       pressure
+	pressure     pressure
 	rate         limit.Bucket // of Limits.Rate
 	refusedLines limit.Bucket // of AccessLog.Refused
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
@@ -129,8 +129,8 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	if p.ports = cfg.ports; p.ports == 0 {
 		p.ports = sessionPorts()
 	}
-	p.memory.meter = cfg.memory
-	p.memory.patience.Store(patienceFull)
+	p.pressure.meter = cfg.memory
+	p.pressure.patience.Store(patienceFull)
 	if p.log == nil {
 		p.log = zap.NewNop()
 	}

@@ -51,8 +51,8 @@ func (p *Proxy) Stats() stats.All {
 			Connections:      p.Open(),
 			Limit:            int(p.limit.Load()),
 			Draining:         p.DrainPhase() != NotDraining,
-			IdleTimeoutRatio: float64(p.memory.patience.Load()) / patienceFull,
-			PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
+			IdleTimeoutRatio: float64(p.pressure.patience.Load()) / patienceFull,
+			PressuredSeconds: float64(p.pressure.pressured.Load()) / 1e9,
 			IncomingCPU:      p.incomingCPU.Load(),
 		},
 		AccessLog: &stats.AccessLog{

@@ -24,7 +24,7 @@ func (s *sharedListener) isUDP() bool { return s.key.IsUDP() }
 func newUDP(l *listener) *udp.Listener {
 	w := l.worker
 	return udp.New(udp.Config{
-		Loop: w.loop, Owner: (*udpOwner)(l), Broadcasts: w.index == 0, Patience: w.proxy.memory.scale,
+		Loop: w.loop, Owner: (*udpOwner)(l), Broadcasts: w.index == 0, Patience: w.proxy.pressure.scale,
 	})
 }
 

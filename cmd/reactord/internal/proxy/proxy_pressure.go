@@ -60,7 +60,7 @@ func (p *Proxy) watchMemory() {
 // checkMemory follows the memory that is used. Timers of connections are set long before they expire. So connections
 // are checked whenever there is notably less patience than their timers were set with. It returns that patience.
 func (p *Proxy) checkMemory(walked float64) float64 {
-	m := &p.memory
+	m := &p.pressure
 	used := m.meter.Used(int64(p.Plan().Limits.Memory))
 	patience := patienceAt(used)
 	before := m.patience.Swap(uint32(patience * patienceFull))
