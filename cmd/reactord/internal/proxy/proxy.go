@@ -72,8 +72,7 @@ type Proxy struct {
 func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{
 		Ring: cfg.Ring, MinWait: cfg.MinWait, OnSlowTurn: cfg.OnSlowTurn, Restrict: Ops,
-		// Only certificates are verified there: a flood of them takes one thread.
-		MaxOffloads: 1,
+		MaxOffloads: maxJobs,
 		// As many as possible: each client that does not read its bytes holds some of them.
 		Buffers: reactor.BufferConfig{Limit: uring.MaxBuffers},
 	}})

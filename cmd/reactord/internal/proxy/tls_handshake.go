@@ -128,8 +128,8 @@ func (s *tlsSide) runHandshake(t *task.T, with *tls.Conn, limit time.Duration) e
 	return err
 }
 
-// read takes what has arrived before the handshake began, or else waits for bytes of the peer; and then for the turn of
-// what they make crypto/tls compute.
+// read takes what has arrived before the handshake began, or else waits for bytes of the peer; and then for the step
+// that they make crypto/tls compute.
 func (h *handshake) read(p []byte) (n int, err error) {
 	if p, err = h.allow(p); err != nil {
 		return 0, err
@@ -143,7 +143,7 @@ func (h *handshake) read(p []byte) (n int, err error) {
 	h.left -= n
 	h.side.framing.took(p[:n])
 	if err == nil {
-		err = h.awaitTurn()
+		err = h.side.layer.conn.worker().handshakeSteps.await(h)
 	}
 	return n, err
 }

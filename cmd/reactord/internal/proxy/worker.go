@@ -62,7 +62,8 @@ type worker struct {
 	transfers      pool.Of[transfer]
 	relays         pool.Of[relay]
 	tlsRecords     recordBuffers
-	handshakeTurns handshakeTurns
+	handshakeSteps handshakeSteps
+	handshakeJobs  handshakeJobs
 	openings       pool.Of[opening]
 	openTasks      pool.Of[openingTask]
 	dials          pool.Of[dial]
@@ -83,7 +84,8 @@ func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
 	w.seed(p.seed)
 	w.retry.Init((*retryTimer)(w))
 	w.spread.init(w)
-	w.handshakeTurns.init(l, w.random.Uint64())
+	w.handshakeSteps.init(l, w.random.Uint64())
+	w.handshakeJobs.waiting.key = w.random.Uint64()
 	return w
 }
 
