@@ -192,7 +192,7 @@ func (l *listener) acceptSome() {
 			l.accepted(fd, peer.AddrPort(), s)
 		}
 	}
-	l.acceptAfter(0)
+	l.acceptAfter(nextTurn)
 }
 
 // tryAccept accepts a connection from the sockets, round-robin.

@@ -126,3 +126,40 @@ func TestRateWaits(t *testing.T) {
 		}
 	})
 }
+
+// A turn of the loop accepts a few connections, however many are queued and however many timers there are.
+func TestConnectionsOfATurn(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		f := setupOf(Backend{}, listen(t))
+		f.Ring, f.Loops = ring, 1
+		p := f.run(t)
+		const clients = 50
+		timers := make([]reactor.Timer, 1000)
+		p.on(func(w *worker) {
+			for i := range timers {
+				timers[i].Init(&w.handshakeSteps)
+				w.loop.SetTimer(&timers[i], w.loop.Now()+int64(time.Hour))
+			}
+			for range clients {
+				c, err := net.Dial("tcp", p.Addrs()[0].String())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				t.Cleanup(func() { c.Close() })
+			}
+		})
+		awaitOpen(t, p, clients)
+		p.on(func(w *worker) {
+			turns := map[int64]int{}
+			for l := w.conns.First(); l != nil; l = l.Next() {
+				turns[connOf(l).began]++
+			}
+			for _, n := range turns {
+				if n > acceptBatch {
+					t.Errorf("a turn accepted %d connections", n)
+				}
+			}
+		})
+	})
+}

@@ -35,7 +35,7 @@ func (s *handshakeSteps) take() bool {
 
 func (s *handshakeSteps) begin() {
 	s.taken = true
-	s.loop.SetTimer(&s.next, s.loop.Now()+1) // at Now it might still expire in this turn
+	s.loop.SetTimer(&s.next, s.loop.Now()+int64(nextTurn))
 }
 
 // OnTimer serves a handshake that waits.

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
@@ -26,6 +27,10 @@ const (
 	workerDraining             // no connections are accepted; the worker ends with its last one
 	workerClosed               // connections are reset, and so are those that are still accepted
 )
+
+// nextTurn is how long after the loop's time a timer expires in the next turn. At that time it may still expire in this
+// turn.
+const nextTurn = time.Nanosecond
 
 // worker is the part of the proxy on one loop.
 type worker struct {
