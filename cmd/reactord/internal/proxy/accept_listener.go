@@ -48,6 +48,7 @@ type listener struct {
 	nextSocket   int             // index of the socket to accept from next
 	timer        reactor.Timer   // accepts when it expires
 	retiredBy    *change         // that waits until the listener is closed
+	traffic      traffic
 }
 
 func newListener(w *worker, s *sharedListener) *listener {

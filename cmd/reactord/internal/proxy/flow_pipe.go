@@ -137,7 +137,7 @@ func (c *conn) count(side, n int) {
 	}
 	c.lastFrom = uint8(side)
 	c.pipes[side].bytes += uint64(n)
-	c.listener.stats.bytes[side].Add(uint64(n))
+	c.listener.traffic.bytes[side].Add(uint64(n))
 }
 
 // SetNext takes what was received.

@@ -22,14 +22,13 @@ func acceptErrorIndex(err error) int {
 	return len(acceptReasons) - 1
 }
 
-// listenerStats is the counters of a listener. The loops share them: each counter is touched a few times a message at
-// most. They continue while plans have the listener.
+// listenerStats is the counters of a listener, except its [traffic]. The loops share them: a connection touches each of
+// them a few times at most. They continue while plans have the listener.
 type listenerStats struct {
 	_            [64]byte
 	accepted     atomic.Uint64
 	current      atomic.Int64
 	pauses       atomic.Uint64
-	bytes        [2]atomic.Uint64 // from the client, from the server
 	acceptErrors [len(acceptReasons)]atomic.Uint64
 	closed       [closeReasonCount]atomic.Uint64
 	rejected     [verdictCount]atomic.Uint64
@@ -40,8 +39,7 @@ type listenerStats struct {
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
 	throttled    atomic.Int64 // ns, in which limits on bytes held directions back
 	failing      atomic.Int32 // sockets that cannot be polled or received from
-	udpStats
-	logged logEvery // warnings about limits
+	logged       logEvery     // warnings about limits
 }
 
 // Stats reads the proxy's counters. Listeners that are retired have none.
@@ -91,6 +89,7 @@ func (p *Proxy) LoopStats() []stats.Loop {
 func (s *sharedListener) read() stats.Listener {
 	settings := s.settings.Load()
 	out := s.stats.read(settings.Name)
+	s.readTraffic(&out)
 	out.Address, out.Network = s.place(), string(cmp.Or(s.key.Network, config.TCPNetwork))
 	out.Backend, out.Routes = settings.Backend, len(settings.Routes)
 	ends := settings.terminations
@@ -122,13 +121,10 @@ func (l *listenerStats) read(name string) stats.Listener {
 		Pauses:           l.pauses.Load(),
 		PausedSeconds:    float64(l.paused.Load()) / 1e9,
 		ThrottledSeconds: float64(l.throttled.Load()) / 1e9,
-		ReceivedBytes:    l.bytes[client].Load(),
-		SentBytes:        l.bytes[server].Load(),
 		Duration:         l.duration.Read(),
 		FirstByte:        l.firstByte.Read(),
 		Handshakes:       l.handshakes.read(),
 	}
-	l.udpStats.read(&out)
 	for i, reason := range acceptReasons {
 		out.AcceptErrors = append(out.AcceptErrors, stats.Count{Reason: reason, Count: l.acceptErrors[i].Load()})
 	}

@@ -218,13 +218,21 @@ func TestTLSBackPressure(t *testing.T) {
 	})
 }
 
+// moved returns how many bytes came from a side, on all loops.
+func moved(s *sharedListener, from int) (n uint64) {
+	for _, l := range s.loops {
+		n += l.traffic.bytes[from].Load()
+	}
+	return n
+}
+
 // awaitStall waits until no bytes move any more.
 func awaitStall(t *testing.T, p *Proxy, from int) {
 	t.Helper()
 	l := p.table.Load().listeners[0]
 	deadline := time.Now().Add(10 * time.Second)
 	for last, same := uint64(0), 0; same < 20; time.Sleep(5 * time.Millisecond) {
-		n := l.stats.bytes[from].Load()
+		n := moved(l, from)
 		if same++; n != last || n == 0 {
 			last, same = n, 0
 		}

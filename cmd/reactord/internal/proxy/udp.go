@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/udp"
-	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"go.uber.org/zap"
 )
 
@@ -146,12 +144,12 @@ func sessionPorts() int64 {
 // Count adds up what has moved.
 func (o *udpOwner) Count(t udp.Tally) {
 	for side := range t.Bytes {
-		o.stats.bytes[side].Add(t.Bytes[side])
-		o.stats.datagrams[side].Add(t.Datagrams[side])
+		o.traffic.bytes[side].Add(t.Bytes[side])
+		o.traffic.datagrams[side].Add(t.Datagrams[side])
 	}
 	for i, n := range t.Dropped {
 		if n != 0 {
-			o.stats.dropped[i].Add(n)
+			o.traffic.dropped[i].Add(n)
 		}
 	}
 }
@@ -164,16 +162,3 @@ func (o *udpOwner) Recovered() { (*listener)(o).recovered() }
 
 // Closed ends the listener: it has neither sessions nor sockets.
 func (o *udpOwner) Closed() { (*listener)(o).closed() }
-
-// udpStats is the counters that only listeners of UDP have.
-type udpStats struct {
-	datagrams [2]atomic.Uint64 // that were passed on, from the client, from the server
-	dropped   [udp.DropCount]atomic.Uint64
-}
-
-func (u *udpStats) read(out *stats.Listener) {
-	out.ReceivedDatagrams, out.SentDatagrams = u.datagrams[client].Load(), u.datagrams[server].Load()
-	for i, reason := range udp.Drops {
-		out.DroppedDatagrams = append(out.DroppedDatagrams, stats.Count{Reason: reason, Count: u.dropped[i].Load()})
-	}
-}
