@@ -126,15 +126,21 @@ func works(t *testing.T, clients ...*client) {
 	}
 }
 
-// vacant returns an address on which nothing listens. Only this process uses the loopback address: so no other test's
-// server takes it.
+// vacated has the addresses that vacant has returned: the kernel may choose a port again.
+var vacated sync.Map
+
+// vacant returns an address on which nothing listens, another one each time. It is in a loopback network that processes
+// with other ids do not use: so no other test's server takes it.
 func vacant(t *testing.T) string {
 	t.Helper()
-	pid := os.Getpid()
-	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 64+pid>>8&63, pid&255))
-	if err != nil {
-		t.Fatal(err)
+	for pid := os.Getpid(); ; {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 64+pid>>8&63, pid&255))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		if _, again := vacated.LoadOrStore(l.Addr().String(), true); !again {
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
