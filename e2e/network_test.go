@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -125,13 +127,16 @@ func enter(path string) error {
 	return unix.Setns(fd, unix.CLONE_NEWNET)
 }
 
-// listen opens a server's socket.
+// listen opens a server's socket. A process that another test is starting may still hold the one of the case before.
 func (n *network) listen(t *testing.T, addr string) *net.TCPListener {
 	t.Helper()
 	var l net.Listener
 	err := within(t, n.servers, func() (err error) {
-		l, err = net.Listen("tcp", addr)
-		return err
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			if l, err = net.Listen("tcp", addr); !errors.Is(err, unix.EADDRINUSE) || time.Now().After(deadline) {
+				return err
+			}
+		}
 	})
 	if err != nil {
 		t.Fatal(err)
