@@ -130,7 +130,7 @@ func works(t *testing.T, clients ...*client) {
 var vacated sync.Map
 
 // vacant returns an address on which nothing listens, another one each time. It is in a loopback network that processes
-// with other ids do not use: so no other test's server takes it.
+// with other ids do not use: so no other test's server takes it. Package testenv, in another module, has the same.
 func vacant(t *testing.T) string {
 	t.Helper()
 	for pid := os.Getpid(); ; {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// receiver is a network interface that receives packets.
+// receiver describes how a network interface spreads what it receives over the CPUs.
 type receiver struct {
 	name   string
 	queues int // of which the CPU that takes the interrupt processes the packets

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // a network card, or a client who knows how it hashes, may give everything to one CPU. When a loop cannot keep up with
 // its part, the kernel goes back to spreading by a hash that nobody knows.
 
-// noCPU is the CPU of a worker whose sockets are chosen by hash.
+// noCPU stands for the CPU of a worker whose sockets are chosen by hash.
 const noCPU = -1
 
 // preferIncomingCPU makes the kernel choose sockets by CPU. It is called before the loops run.
@@ -49,7 +50,7 @@ func (l *listener) setIncomingCPU() {
 		err = l.udp.SetIncomingCPU(l.worker.cpu)
 	}
 	for _, s := range l.sockets {
-		err = s.SetIncomingCPU(l.worker.cpu)
+		err = errors.Join(err, s.SetIncomingCPU(l.worker.cpu))
 	}
 	if err != nil {
 		l.worker.proxy.log.Error("cannot set SO_INCOMING_CPU of a listener", zap.String("listener", l.name()),
@@ -71,7 +72,7 @@ const (
 	leastCarried = 64   // connections that say something about how they are spread
 )
 
-// load is what a loop had to do in a while.
+// load measures what a loop had to do in a while.
 type load struct {
 	busy    float64 // part of the time
 	carried uint64  // connections and sessions that began, and those that were open at the end

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errIncomingCPU is the error of a kernel that accepts the option and does not heed it.
+// errIncomingCPU reports a kernel that accepts the option and does not heed it.
 var errIncomingCPU = errors.New("this kernel does not choose among sockets that share an address by SO_INCOMING_CPU: " +
 	"Linux 6.2 or newer does")
 
@@ -24,7 +24,7 @@ func ProbeIncomingCPU() error {
 	return <-result
 }
 
-// probes is the number of datagrams. A kernel that spreads them by hash gives one socket all of them once in 2^32.
+// probes counts the datagrams. A kernel that spreads them by hash gives one socket all of them once in 2^32.
 const probes = 32
 
 func probeIncomingCPU() error {

@@ -46,7 +46,7 @@ func fieldAt(of reflect.Type, offset uintptr) string {
 	return ""
 }
 
-// sharedMemory is the memory of what the loops of a proxy share: the process, a listener, a backend and its server.
+// sharedMemory holds the memory of what the loops of a proxy share: the process, a listener, a backend and its server.
 type sharedMemory struct {
 	p      *Proxy
 	l      *sharedListener

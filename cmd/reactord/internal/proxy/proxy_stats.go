@@ -22,7 +22,7 @@ func acceptErrorIndex(err error) int {
 	return len(acceptReasons) - 1
 }
 
-// listenerStats is the counters of a listener, except its [traffic]. The loops share them: a connection touches each of
+// listenerStats counts events of a listener, except its [traffic]. The loops share them: a connection touches each of
 // them a few times at most. They continue while plans have the listener.
 type listenerStats struct {
 	_            [64]byte

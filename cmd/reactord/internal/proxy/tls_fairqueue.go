@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// fairQueue is where handshakes wait for what they compute with: a step of the loop, or a worker thread. It has several
+// fairQueue lets handshakes wait for what they compute with: a step of the loop, or a worker thread. It has several
 // queues, which are served in rotation, and each source has one at random, which it may share: many handshakes of one
 // source hardly delay those of others.
 type fairQueue struct {

@@ -21,7 +21,7 @@ type handshakeJobs struct {
 	waiting fairQueue
 }
 
-// maxJobs is the most worker threads of a loop that compute: a flood of handshakes takes one.
+// maxJobs bounds the worker threads of a loop that compute: a flood of handshakes takes one.
 const maxJobs = 1
 
 // begin waits until the handshake may use a worker thread. Then end must be called.

@@ -59,7 +59,7 @@ func (p pacer) pace() {
 	runtime.AddCleanup(new(cycle), pacer.pace, p)
 }
 
-// heap is what the last run of the collector has found, in bytes; all 0: it has not run.
+// heap holds what the last run of the collector has found, in bytes; all 0: it has not run.
 type heap struct{ live, roots uint64 }
 
 // growth returns the percentage after which a heap may grow to the floor: the runtime lets it grow by that part of what

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/reactord/reactord/reactor"
@@ -47,7 +48,7 @@ func (l *Listener) FDs() (fds []int) {
 // [reactor.Socket.SetIncomingCPU].
 func (l *Listener) SetIncomingCPU(cpu int) (err error) {
 	for _, s := range l.sockets {
-		err = s.Socket.SetIncomingCPU(cpu)
+		err = errors.Join(err, s.Socket.SetIncomingCPU(cpu))
 	}
 	return err
 }
