@@ -11,10 +11,8 @@ import (
 // The formula of the package's documentation.
 func TestCardinality(t *testing.T) {
 	const R = 3
-	loops := loopCollector{
-		rings: []ring{{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}},
-		read:  func() []reactor.Stats { return make([]reactor.Stats, R) },
-	}
+	rings := []ring{{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}}
+	loops := newLoops(rings, R, func(int) reactor.Stats { return reactor.Stats{} })
 	if got, want := seriestest.Count(t, loops), 51*R+2; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}

@@ -2,11 +2,14 @@ package metrics
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/reactord/reactord/internal/series"
 )
 
 const (
@@ -22,15 +25,25 @@ const (
 // If a collector fails, the handler still serves the series of the others, and promhttp_metric_handler_errors_total
 // counts the failure.
 func Handler(cs ...prometheus.Collector) http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(
+	cs = slices.Concat(cs, []prometheus.Collector{
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
 			collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	registry.MustRegister(cs...)
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		Registry:            registry,
+	})
+	prometheus.NewRegistry().MustRegister(cs...) // it panics if two have a series in common
+
+	var ours []*series.Collector
+	others := prometheus.NewRegistry()
+	for _, c := range cs {
+		if c, ok := c.(*series.Collector); ok {
+			ours = append(ours, c)
+			continue
+		}
+		others.MustRegister(c)
+	}
+	all := prometheus.NewMultiTRegistry(series.NewGatherer(ours...), prometheus.ToTransactionalGatherer(others))
+	return promhttp.HandlerForTransactional(all, promhttp.HandlerOpts{
+		Registry:            others, // for the handler's own series
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: scrapesInFlight,
 		Timeout:             scrapeTimeout,

@@ -74,13 +74,29 @@ var loopTable = series.Table[reactor.Stats]{
 // which must not change afterwards, and the loops, which may end before the collector is dropped.
 func NewLoops(loops []*reactor.Loop) prometheus.Collector {
 	sysctl, _ := os.ReadFile(disabledFile) // older kernels have none
-	return loopCollector{rings: ringsOf(loops, string(sysctl)), read: func() []reactor.Stats {
-		stats := make([]reactor.Stats, len(loops))
-		for i, l := range loops {
-			stats[i] = l.Stats()
+	return newLoops(ringsOf(loops, string(sysctl)), len(loops), func(i int) reactor.Stats { return loops[i].Stats() })
+}
+
+// newLoops returns a collector of n loops that have these rings. read reads a loop.
+func newLoops(rings []ring, n int, read func(i int) reactor.Stats) prometheus.Collector {
+	return series.NewCollector(func(s *series.Scrape) {
+		sendRings(s, rings)
+		for i := range n {
+			stats := read(i)
+			sendLoop(s.Of("reactor", strconv.Itoa(i)), &stats)
 		}
-		return stats
-	}}
+	}, backendInfo, ringInfo, loopSeconds, cancels, slowTurns, lateness, loopTable)
+}
+
+func sendLoop(of series.Owner, s *reactor.Stats) {
+	loopTable.Send(of, s)
+	of.Count(loopSeconds, s.Busy.Seconds(), "phase", "busy")
+	of.Count(loopSeconds, s.Waiting.Seconds(), "phase", "wait")
+	of.Count(cancels, float64(s.Canceled), "outcome", "canceled")
+	of.Count(cancels, float64(s.CancelsNotFound), "outcome", "not_found")
+	of.Count(cancels, float64(s.CancelsAlready), "outcome", "already")
+	of.Histogram(slowTurns, histogram.SlowTurns, s.SlowTurns.Counts, s.SlowTurns.Sum)
+	of.Histogram(lateness, histogram.Lateness, s.Lateness.Counts, s.Lateness.Sum)
 }
 
 // ring is a kind of ring: the fields distinguish them.
@@ -99,59 +115,23 @@ func ringsOf(loops []*reactor.Loop, sysctl string) []ring {
 	return rings
 }
 
-type loopCollector struct {
-	rings []ring
-	read  func() []reactor.Stats
-}
-
-// Describe implements [prometheus.Collector].
-func (c loopCollector) Describe(ch chan<- *prometheus.Desc) {
-	ch <- backendInfo
-	ch <- ringInfo
-	ch <- loopSeconds
-	ch <- cancels
-	ch <- slowTurns
-	ch <- lateness
-	loopTable.Describe(ch)
-}
-
-// Collect implements [prometheus.Collector].
-func (c loopCollector) Collect(ch chan<- prometheus.Metric) {
-	c.collectRings(ch)
-	for i, s := range c.read() {
-		number := strconv.Itoa(i)
-		ch <- series.Count(loopSeconds, s.Busy.Seconds(), number, "busy")
-		ch <- series.Count(loopSeconds, s.Waiting.Seconds(), number, "wait")
-		ch <- series.Count(cancels, float64(s.Canceled), number, "canceled")
-		ch <- series.Count(cancels, float64(s.CancelsNotFound), number, "not_found")
-		ch <- series.Count(cancels, float64(s.CancelsAlready), number, "already")
-		ch <- series.Histogram(slowTurns, histogram.SlowTurns, s.SlowTurns.Counts, s.SlowTurns.Sum, number)
-		ch <- series.Histogram(lateness, histogram.Lateness, s.Lateness.Counts, s.Lateness.Sum, number)
-		loopTable.Collect(ch, &s, number)
-	}
-}
-
-// info returns a series whose labels contain the information.
-func info(desc *prometheus.Desc, labels ...string) prometheus.Metric {
-	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, labels...)
-}
-
-// collectRings collects each series once, however many loops have such a ring.
-func (c loopCollector) collectRings(ch chan<- prometheus.Metric) {
+// sendRings sends each series once, however many loops have such a ring.
+func sendRings(s *series.Scrape, all []ring) {
 	type backend struct{ name, reason string }
 	type bits struct {
 		backend         string
 		setup, features uint32
 	}
 	backends, rings := map[backend]bool{}, map[bits]bool{}
-	for _, r := range c.rings {
+	for _, r := range all {
 		if b := (backend{r.backend, r.reason}); !backends[b] {
 			backends[b] = true
-			ch <- info(backendInfo, b.name, b.reason)
+			s.Of("backend", b.name).Value(backendInfo, 1, "reason", b.reason)
 		}
 		if b := (bits{r.backend, r.setup, r.features}); !rings[b] {
 			rings[b] = true
-			ch <- info(ringInfo, b.backend, fmt.Sprintf("%#x", b.setup), fmt.Sprintf("%#x", b.features))
+			s.Of("backend", b.backend).Value(ringInfo, 1,
+				"setup", fmt.Sprintf("%#x", b.setup), "features", fmt.Sprintf("%#x", b.features))
 		}
 	}
 }

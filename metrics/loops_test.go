@@ -30,10 +30,7 @@ func TestLoopSeries(t *testing.T) {
 		LongestTurn: 250 * time.Millisecond, Descriptors: 14, Entries: 15, Overflows: 16,
 		Canceled: 17, CancelsNotFound: 21, CancelsAlready: 22, SlowTurns: slow, Lateness: late,
 	}
-	c := loopCollector{
-		rings: []ring{{"io_uring", "", 0x3140, 0x7fff}},
-		read:  func() []reactor.Stats { return []reactor.Stats{done} },
-	}
+	c := newLoops([]ring{{"io_uring", "", 0x3140, 0x7fff}}, 1, func(int) reactor.Stats { return done })
 	seriestest.Lint(t, seriestest.Expose(t, c))
 	seriestest.Expect(t, c, seriesOfLoop)
 	done = reactor.Stats{}
@@ -106,13 +103,10 @@ reactord_reactor_timers_total{reactor="0"} 5
 // Loops with the same ring share its series, whose value is 1 for any number of loops. Two reasons, or two sets of
 // flags, are two series.
 func TestRingSeriesAreMadeOnce(t *testing.T) {
-	c := loopCollector{
-		rings: []ring{
-			{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "memlock", 0, 0},
-			{"io_uring", "", 1, 2}, {"io_uring", "", 3, 2},
-		},
-		read: func() []reactor.Stats { return nil },
-	}
+	c := newLoops([]ring{
+		{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "memlock", 0, 0},
+		{"io_uring", "", 1, 2}, {"io_uring", "", 3, 2},
+	}, 0, nil)
 	seriestest.Expect(t, c, `
 reactord_io_backend_info{backend="epoll",reason="eperm"} 1
 reactord_io_backend_info{backend="epoll",reason="memlock"} 1
@@ -253,11 +247,7 @@ func expectLoop(t *testing.T, page string, number int, s reactor.Stats) {
 // expectLoopBut does not compare one series.
 func expectLoopBut(t *testing.T, page string, number int, s reactor.Stats, but string) {
 	t.Helper()
-	want := seriestest.Samples(seriestest.Expose(t, loopCollector{read: func() []reactor.Stats {
-		all := make([]reactor.Stats, number+1)
-		all[number] = s
-		return all
-	}}))
+	want := seriestest.Samples(seriestest.Expose(t, newLoops(nil, number+1, func(int) reactor.Stats { return s })))
 	label := fmt.Sprintf(`reactor="%d"`, number)
 	for line := range strings.Lines(want) {
 		if strings.Contains(line, label) && !strings.Contains(line, but) && !strings.Contains(page, line) {

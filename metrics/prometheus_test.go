@@ -32,9 +32,9 @@ func TestPrometheus(t *testing.T) {
 	slow.Counts[histogram.SlowTurns.Find(30*time.Millisecond)] = 3
 	slow.Counts[histogram.SlowTurns.Find(time.Minute)] = 1
 	slow.Sum = time.Minute + 90*time.Millisecond
-	target := httptest.NewServer(Handler(loopCollector{
-		read: func() []reactor.Stats { return []reactor.Stats{{SlowTurns: slow}} },
-	}))
+	target := httptest.NewServer(Handler(newLoops(nil, 1, func(int) reactor.Stats {
+		return reactor.Stats{SlowTurns: slow}
+	})))
 	t.Cleanup(target.Close)
 	const name = "reactord_reactor_slow_turn_seconds"
 	for _, c := range []struct {

@@ -1,9 +1,9 @@
 // Package series describes Prometheus series as tables: one line for each number that is read from a structure.
 //
-// A [Table] has a [Series] for each such number. A collector passes its calls on: Describe to [Table.Describe], and
-// Collect to [Table.Collect], once for each structure, with the values of its labels. A series that is not in a table
-// is described by [NewDesc] and collected by [Count] or [Value]. A collector of thousands of series has a [Scrape],
-// which makes the labels that they have in common once.
+// A [Table] has a [Series] for each such number; a series that is not in a table has a [Desc] of its own. A collector is
+// a function that sends the series of a reading to a [Scrape], from their [Owner]: see [NewCollector]. It is a
+// [prometheus.Collector] for any registry. A [Gatherer] collects the same series in less time, and reuses the memory of
+// earlier scrapes: a series allocates nothing.
 //
-// The names of all series begin with reactord_. A scrape allocates the metrics that it sends, and keeps none of them.
+// The names of all series begin with reactord_.
 package series

@@ -3,60 +3,58 @@ package series
 import (
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/reactord/reactord/internal/histogram"
 )
 
-// Histogram returns the metric of durations that were counted in cells: counts has one for each cell, or is nil if
+// Histogram sends a histogram of durations that were counted in cells: counts has one for each cell, or is nil if
 // nothing was counted. It is a classic histogram, and a native one for servers that scrape these. It keeps nothing of
 // counts.
-func Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration,
-	labels ...string,
-) prometheus.Metric {
-	return newHistogram(desc, cells, counts, sum, prometheus.MakeLabelPairs(desc, labels))
-}
-
-// Histogram sends a [Histogram] with the labels of o.
-func (o Owner) Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration) {
-	o.scrape.ch <- newHistogram(desc, cells, counts, sum, o.pairs)
-}
-
-func newHistogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration,
-	pairs []*dto.LabelPair,
-) prometheus.Metric {
+func (o Owner) Histogram(desc *Desc, cells *histogram.Cells, counts []uint64, sum time.Duration) {
 	if counts == nil {
-		counts = make([]uint64, cells.Len())
+		counts = nothing[:cells.Len()]
 	}
-	seconds, schema, threshold := sum.Seconds(), int32(cells.Schema()), cells.ZeroThreshold()
-	h := &dto.Histogram{SampleSum: &seconds, Schema: &schema, ZeroThreshold: &threshold}
-	addClassic(h, cells, counts)
-	addNative(h, cells, counts)
-	return histogramMetric{desc, pairs, h}
+	m := o.scrape.distributions.next()
+	m.Label, m.Histogram = o.labels, &m.histogram
+	h := m.Histogram
+	m.sum, m.schema, m.zeroThreshold = sum.Seconds(), int32(cells.Schema()), cells.ZeroThreshold()
+	h.SampleSum, h.Schema, h.ZeroThreshold = &m.sum, &m.schema, &m.zeroThreshold
+	o.scrape.addClassic(m, cells, counts)
+	o.scrape.addNative(m, cells, counts)
+	o.scrape.add(desc, dto.MetricType_HISTOGRAM, &m.Metric)
+}
+
+var nothing [256]uint64 // of any cells
+
+// distribution is a metric of durations, with what it points to.
+type distribution struct {
+	dto.Metric
+	histogram          dto.Histogram
+	n, zero            uint64
+	sum, zeroThreshold float64
+	schema             int32
 }
 
 // addClassic adds the buckets of a classic histogram, each of which also counts what the ones before it do, and the
 // number of all durations.
-func addClassic(h *dto.Histogram, cells *histogram.Cells, counts []uint64) {
-	classic, bounds := cells.Classic(), cells.Bounds()
-	h.Bucket = make([]*dto.Bucket, 0, len(classic))
-	values := make([]classicBucket, len(classic)) // of one allocation
-	var n uint64
+func (s *Scrape) addClassic(m *distribution, cells *histogram.Cells, counts []uint64) {
+	h, classic, bounds := m.Histogram, cells.Classic(), cells.Bounds()
+	m.n, h.Bucket = 0, h.Bucket[:0]
 	for i, count := range counts {
-		n += count
+		m.n += count
 		if k := len(h.Bucket); k < len(classic) && i < len(bounds) && bounds[i] == classic[k] {
-			v := &values[k]
-			v.upTo, v.bound = n, classic[k].Seconds()
-			v.CumulativeCount, v.UpperBound = &v.upTo, &v.bound
-			h.Bucket = append(h.Bucket, &v.Bucket)
+			b := s.buckets.next()
+			b.upTo, b.bound = m.n, classic[k].Seconds()
+			b.CumulativeCount, b.UpperBound = &b.upTo, &b.bound
+			h.Bucket = append(h.Bucket, &b.Bucket)
 		}
 	}
-	h.SampleCount = &n
+	h.SampleCount = &m.n
 }
 
-// classicBucket is a bucket with what it points to.
-type classicBucket struct {
+// bucket is a bucket of a classic histogram, with what it points to.
+type bucket struct {
 	dto.Bucket
 	upTo  uint64
 	bound float64
@@ -64,8 +62,10 @@ type classicBucket struct {
 
 // addNative adds the buckets of a native histogram that have something: each as its difference from the one before it,
 // and runs of them as spans.
-func addNative(h *dto.Histogram, cells *histogram.Cells, counts []uint64) {
-	var zero uint64
+func (s *Scrape) addNative(m *distribution, cells *histogram.Cells, counts []uint64) {
+	h := m.Histogram
+	m.zero, h.PositiveSpan, h.PositiveDelta = 0, h.PositiveSpan[:0], h.PositiveDelta[:0]
+	var run *span
 	var last, next int // the last bucket's count, and the index after it
 	for i := 0; i < len(counts); {
 		index, ok := cells.Native(i)
@@ -78,32 +78,26 @@ func addNative(h *dto.Histogram, cells *histogram.Cells, counts []uint64) {
 		}
 		switch {
 		case !ok:
-			zero = uint64(n)
+			m.zero = uint64(n)
 			continue
 		case n == 0:
 			continue
-		case len(h.PositiveSpan) == 0 || index != next:
-			offset, length := int32(index-next), uint32(0)
-			h.PositiveSpan = append(h.PositiveSpan, &dto.BucketSpan{Offset: &offset, Length: &length})
+		case run == nil || index != next:
+			run = s.spans.next()
+			run.offset, run.length = int32(index-next), 0
+			run.Offset, run.Length = &run.offset, &run.length
+			h.PositiveSpan = append(h.PositiveSpan, &run.BucketSpan)
 		}
-		*h.PositiveSpan[len(h.PositiveSpan)-1].Length++
+		run.length++
 		h.PositiveDelta = append(h.PositiveDelta, int64(n-last))
 		last, next = n, index+1
 	}
-	h.ZeroCount = &zero
+	h.ZeroCount = &m.zero
 }
 
-type histogramMetric struct {
-	desc   *prometheus.Desc
-	labels []*dto.LabelPair
-	h      *dto.Histogram
-}
-
-// Desc implements [prometheus.Metric].
-func (m histogramMetric) Desc() *prometheus.Desc { return m.desc }
-
-// Write implements [prometheus.Metric].
-func (m histogramMetric) Write(out *dto.Metric) error {
-	out.Label, out.Histogram = m.labels, m.h
-	return nil
+// span is a run of buckets of a native histogram, with what it points to.
+type span struct {
+	dto.BucketSpan
+	offset int32
+	length uint32
 }

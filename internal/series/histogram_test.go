@@ -12,13 +12,9 @@ import (
 	"github.com/reactord/reactord/internal/series/seriestest"
 )
 
+var durations = NewDesc("durations_seconds", "Durations.", "of")
+
 var cells = histogram.New(2, -14, 6, 100*time.Microsecond, time.Millisecond, time.Second)
-
-// one is a collector of one metric.
-type one struct{ prometheus.Metric }
-
-func (o one) Describe(ch chan<- *prometheus.Desc) { ch <- o.Desc() }
-func (o one) Collect(ch chan<- prometheus.Metric) { ch <- o.Metric }
 
 // Durations are counted exactly as a histogram of client_golang counts them that has the same bounds.
 func TestHistogram(t *testing.T) {
@@ -37,11 +33,10 @@ func TestHistogram(t *testing.T) {
 		counts[cells.Find(d)]++
 		sum += d
 	}
-	desc := NewDesc("durations_seconds", "Durations.", "of")
-	var got, want dto.Metric
-	if err := Histogram(desc, cells, counts, sum, "a").Write(&got); err != nil {
-		t.Fatal(err)
-	}
+	s := newScrape()
+	s.Of("of", "a").Histogram(durations, cells, counts, sum)
+	got := s.all()[0].Metric[0]
+	var want dto.Metric
 	if err := reference.(prometheus.Metric).Write(&want); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +47,7 @@ func TestHistogram(t *testing.T) {
 		*sum = *got.Histogram.SampleSum
 	}
 	if got.String() != want.String() {
-		t.Errorf("got:\n%s\nwant what a histogram of client_golang has:\n%s", &got, &want)
+		t.Errorf("got:\n%s\nwant what a histogram of client_golang has:\n%s", got, &want)
 	}
 }
 
@@ -76,8 +71,9 @@ func expand(h *dto.Histogram) {
 
 // A histogram of nothing has all its buckets.
 func TestEmptyHistogram(t *testing.T) {
-	h := Histogram(NewDesc("durations_seconds", "Durations.", "of"), cells, nil, 0, "a")
-	seriestest.Expect(t, one{h}, `
+	seriestest.Expect(t, NewCollector(func(s *Scrape) {
+		s.Of("of", "a").Histogram(durations, cells, nil, 0)
+	}, durations), `
 reactord_durations_seconds_bucket{of="a",le="0.0001"} 0
 reactord_durations_seconds_bucket{of="a",le="0.001"} 0
 reactord_durations_seconds_bucket{of="a",le="1"} 0

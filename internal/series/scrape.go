@@ -4,32 +4,55 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Scrape sends the series of one scrape. It makes labels that series have in common once: of thousands of series, that
-// would be the largest part of the work. One goroutine has it.
+// Scrape has the series of one scrape. One goroutine has it at a time.
 type Scrape struct {
-	ch    chan<- prometheus.Metric
-	words map[[2]string]*dto.LabelPair
+	families      map[*Desc]*dto.MetricFamily // those without a metric are of an earlier scrape
+	gathered      []*dto.MetricFamily
+	samples       arena[sample]
+	distributions arena[distribution]
+	buckets       arena[bucket]
+	spans         arena[span]
+	pairs         arena[pair]
+	lists         arena[list]
 }
 
-// NewScrape returns a scrape that sends to ch.
-func NewScrape(ch chan<- prometheus.Metric) *Scrape {
-	return &Scrape{ch, map[[2]string]*dto.LabelPair{}}
-}
+func newScrape() *Scrape { return &Scrape{families: map[*Desc]*dto.MetricFamily{}} }
 
-// word returns a label, which it makes once in a scrape.
-func (s *Scrape) word(name, value string) *dto.LabelPair {
-	key := [2]string{name, value}
-	p := s.words[key]
-	if p == nil {
-		made := key // only what is new is on the heap
-		p = &dto.LabelPair{Name: &made[0], Value: &made[1]}
-		s.words[key] = p
+// all returns the families that have a series.
+func (s *Scrape) all() []*dto.MetricFamily {
+	for _, f := range s.families {
+		if len(f.Metric) != 0 {
+			s.gathered = append(s.gathered, f)
+		}
 	}
-	return p
+	return s.gathered
+}
+
+// reset forgets all series, and keeps their memory for the next ones.
+func (s *Scrape) reset() {
+	for _, f := range s.families {
+		f.Metric = f.Metric[:0]
+	}
+	s.gathered = s.gathered[:0]
+	s.samples.reset()
+	s.distributions.reset()
+	s.buckets.reset()
+	s.spans.reset()
+	s.pairs.reset()
+	s.lists.reset()
+}
+
+// add adds a metric to its family.
+func (s *Scrape) add(desc *Desc, kind dto.MetricType, m *dto.Metric) {
+	f := s.families[desc]
+	if f == nil {
+		f = &dto.MetricFamily{Name: &desc.name, Help: &desc.help, Type: kind.Enum()}
+		s.families[desc] = f
+	}
+	f.Metric = append(f.Metric, m)
 }
 
 // Of returns the owner of series that have these labels: NAME, VALUE and so on.
@@ -37,12 +60,18 @@ func (s *Scrape) Of(labels ...string) Owner { return Owner{s, s.with(nil, labels
 
 // with adds further labels to pairs, in the order of their names.
 func (s *Scrape) with(pairs []*dto.LabelPair, labels []string) []*dto.LabelPair {
-	all := make([]*dto.LabelPair, len(pairs), len(pairs)+len(labels)/2)
-	copy(all, pairs)
+	if len(labels) == 0 {
+		return pairs
+	}
+	all := append(s.lists.next()[:0], pairs...)
 	for ; len(labels) > 1; labels = labels[2:] {
-		p := s.word(labels[0], labels[1])
-		at, _ := slices.BinarySearchFunc(all, p, func(a, b *dto.LabelPair) int { return strings.Compare(*a.Name, *b.Name) })
-		all = slices.Insert(all, at, p)
+		p := s.pairs.next()
+		p.name, p.value = labels[0], strings.ToValidUTF8(labels[1], "\uFFFD")
+		p.Name, p.Value = &p.name, &p.value
+		at, _ := slices.BinarySearchFunc(all, p.name, func(a *dto.LabelPair, name string) int {
+			return strings.Compare(*a.Name, name)
+		})
+		all = slices.Insert(all, at, &p.LabelPair)
 	}
 	return all
 }
@@ -50,45 +79,64 @@ func (s *Scrape) with(pairs []*dto.LabelPair, labels []string) []*dto.LabelPair 
 // Owner labels the series of one thing, such as a listener.
 type Owner struct {
 	scrape *Scrape
-	pairs  []*dto.LabelPair // in the order of their names
+	labels []*dto.LabelPair // in the order of their names
 }
 
 // Count sends a counter with further labels, NAME, VALUE and so on.
-func (o Owner) Count(desc *prometheus.Desc, n float64, labels ...string) {
-	o.scrape.ch <- newSample(desc, prometheus.CounterValue, n, o.scrape.with(o.pairs, labels))
+func (o Owner) Count(desc *Desc, n float64, labels ...string) {
+	o.send(desc, dto.MetricType_COUNTER, n, o.scrape.with(o.labels, labels))
 }
 
 // Value sends a gauge with further labels.
-func (o Owner) Value(desc *prometheus.Desc, v float64, labels ...string) {
-	o.scrape.ch <- newSample(desc, prometheus.GaugeValue, v, o.scrape.with(o.pairs, labels))
+func (o Owner) Value(desc *Desc, v float64, labels ...string) {
+	o.send(desc, dto.MetricType_GAUGE, v, o.scrape.with(o.labels, labels))
 }
 
-// sample is a number with its labels, which samples share.
+func (o Owner) send(desc *Desc, kind dto.MetricType, value float64, labels []*dto.LabelPair) {
+	m := o.scrape.samples.next()
+	m.value, m.Label, m.Counter, m.Gauge = value, labels, nil, nil
+	if kind == dto.MetricType_COUNTER {
+		m.counter.Value, m.Counter = &m.value, &m.counter
+	} else {
+		m.gauge.Value, m.Gauge = &m.value, &m.gauge
+	}
+	o.scrape.add(desc, kind, &m.Metric)
+}
+
+// sample is a metric of one number, with what it points to.
 type sample struct {
-	desc    *prometheus.Desc
-	pairs   []*dto.LabelPair
+	dto.Metric
 	value   float64
 	counter dto.Counter
 	gauge   dto.Gauge
-	kind    prometheus.ValueType
 }
 
-func newSample(desc *prometheus.Desc, kind prometheus.ValueType, v float64, pairs []*dto.LabelPair) *sample {
-	s := &sample{desc: desc, kind: kind, value: v, pairs: pairs}
-	s.counter.Value, s.gauge.Value = &s.value, &s.value
-	return s
+// pair is a label, with what it points to.
+type pair struct {
+	dto.LabelPair
+	name, value string
 }
 
-// Desc implements [prometheus.Metric].
-func (s *sample) Desc() *prometheus.Desc { return s.desc }
+// list is the labels of a series that has few of them, as nearly all have.
+type list [4]*dto.LabelPair
 
-// Write implements [prometheus.Metric].
-func (s *sample) Write(out *dto.Metric) error {
-	out.Label = s.pairs
-	if s.kind == prometheus.CounterValue {
-		out.Counter = &s.counter
-	} else {
-		out.Gauge = &s.gauge
+// arena hands out memory, and all of it again after a reset.
+type arena[T any] struct {
+	blocks [][]T
+	used   int
+}
+
+const arenaBlock = 64
+
+// next returns a T, which may be one that was used before the last reset.
+func (a *arena[T]) next() *T {
+	block := a.used / arenaBlock
+	if block == len(a.blocks) {
+		a.blocks = append(a.blocks, make([]T, arenaBlock))
 	}
-	return nil
+	t := &a.blocks[block][a.used%arenaBlock]
+	a.used++
+	return t
 }
+
+func (a *arena[T]) reset() { a.used = 0 }

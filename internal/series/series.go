@@ -1,60 +1,45 @@
 package series
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Desc describes a family of series.
+type Desc struct {
+	name, help string
+	registered *prometheus.Desc // what a registry knows it by
+}
+
+// NewDesc describes a family of series with these labels. It adds the prefix reactord_ to the name.
+func NewDesc(name, help string, labels ...string) *Desc {
+	name = "reactord_" + name
+	return &Desc{name, help, prometheus.NewDesc(name, help, labels, nil)}
+}
 
 // Series is a number that is read from a T.
 type Series[T any] struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
+	desc  *Desc
+	kind  dto.MetricType
 	value func(*T) float64
 }
 
 // Counter returns a series that only grows.
 func Counter[T any](name, help string, labels []string, value func(*T) float64) Series[T] {
-	return Series[T]{NewDesc(name, help, labels...), prometheus.CounterValue, value}
+	return Series[T]{NewDesc(name, help, labels...), dto.MetricType_COUNTER, value}
 }
 
 // Gauge returns a series that grows and shrinks.
 func Gauge[T any](name, help string, labels []string, value func(*T) float64) Series[T] {
-	return Series[T]{NewDesc(name, help, labels...), prometheus.GaugeValue, value}
+	return Series[T]{NewDesc(name, help, labels...), dto.MetricType_GAUGE, value}
 }
 
 // Table is the numbers that are read from a T, all with the same labels.
 type Table[T any] []Series[T]
 
-// Describe sends the descriptions of all series.
-func (t Table[T]) Describe(ch chan<- *prometheus.Desc) {
-	for i := range t {
-		ch <- t[i].desc
-	}
-}
-
-// Collect sends the numbers of one T.
-func (t Table[T]) Collect(ch chan<- prometheus.Metric, from *T, labels ...string) {
-	pairs := prometheus.MakeLabelPairs(t[0].desc, labels)
-	for i := range t {
-		ch <- newSample(t[i].desc, t[i].kind, t[i].value(from), pairs)
-	}
-}
-
 // Send sends the numbers of one T, with the labels of o.
 func (t Table[T]) Send(o Owner, from *T) {
 	for i := range t {
-		o.scrape.ch <- newSample(t[i].desc, t[i].kind, t[i].value(from), o.pairs)
+		o.send(t[i].desc, t[i].kind, t[i].value(from), o.labels)
 	}
-}
-
-// NewDesc describes a family of series. It adds the prefix reactord_ to the name.
-func NewDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("reactord_"+name, help, labels, nil)
-}
-
-// Value returns the current value of a gauge that is no part of a table.
-func Value(desc *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
-	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
-}
-
-// Count returns the current value of a counter that is no part of a table.
-func Count(desc *prometheus.Desc, n float64, labels ...string) prometheus.Metric {
-	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, n, labels...)
 }

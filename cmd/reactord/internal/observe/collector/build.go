@@ -6,16 +6,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
+	"github.com/reactord/reactord/internal/series"
 )
+
+var buildInfo = series.NewDesc("build_info",
+	"Version and source revision of reactord, and the Go release that built it.", "goversion", "revision", "version")
 
 // NewBuildInfo returns a collector of reactord_build_info.
 func NewBuildInfo() prometheus.Collector {
 	b := build.Read()
-	g := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        "reactord_build_info",
-		Help:        "Version and source revision of reactord, and the Go release that built it.",
-		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": runtime.Version()},
-	})
-	g.Set(1)
-	return g
+	return series.NewCollector(func(s *series.Scrape) {
+		s.Of().Value(buildInfo, 1, "goversion", runtime.Version(), "revision", b.Revision, "version", b.Version)
+	}, buildInfo)
 }

@@ -50,35 +50,20 @@ var (
 // NewControlPlane returns a collector of the client of the control plane. It calls read once for each scrape, on
 // any goroutine; false: there is no control plane. states are all states of resources.
 func NewControlPlane(read func() (stats.ControlPlane, bool), states []string) prometheus.Collector {
-	return controlPlane{read, states}
-}
-
-type controlPlane struct {
-	read   func() (stats.ControlPlane, bool)
-	states []string
-}
-
-// Describe implements [prometheus.Collector].
-func (c controlPlane) Describe(ch chan<- *prometheus.Desc) {
-	xdsTable.Describe(ch)
-	xdsTypeTable.Describe(ch)
-	ch <- xdsVersion
-	ch <- xdsResources
-}
-
-// Collect implements [prometheus.Collector].
-func (c controlPlane) Collect(ch chan<- prometheus.Metric) {
-	x, ok := c.read()
-	if !ok {
-		return
-	}
-	xdsTable.Collect(ch, &x)
-	for i := range x.Types {
-		t := &x.Types[i]
-		xdsTypeTable.Collect(ch, t, t.Type)
-		ch <- series.Value(xdsVersion, 1, t.Type, t.Version)
-		for _, state := range c.states {
-			ch <- series.Value(xdsResources, float64(t.States[state]), t.Type, state)
+	return series.NewCollector(func(s *series.Scrape) {
+		x, ok := read()
+		if !ok {
+			return
 		}
-	}
+		xdsTable.Send(s.Of(), &x)
+		for i := range x.Types {
+			t := &x.Types[i]
+			of := s.Of("type", t.Type)
+			xdsTypeTable.Send(of, t)
+			of.Value(xdsVersion, 1, "version", t.Version)
+			for _, state := range states {
+				of.Value(xdsResources, float64(t.States[state]), "state", state)
+			}
+		}
+	}, xdsTable, xdsTypeTable, xdsVersion, xdsResources)
 }

@@ -33,25 +33,15 @@ var (
 )
 
 // NewDaemon returns a collector of a reading of the daemon. It calls read once for each scrape, on any goroutine.
-func NewDaemon(read func() stats.Daemon) prometheus.Collector { return daemonCollector{read} }
-
-type daemonCollector struct{ read func() stats.Daemon }
-
-// Describe implements [prometheus.Collector].
-func (c daemonCollector) Describe(ch chan<- *prometheus.Desc) {
-	daemonTable.Describe(ch)
-	ch <- state
-	ch <- configInfo
-}
-
-// Collect implements [prometheus.Collector].
-func (c daemonCollector) Collect(ch chan<- prometheus.Metric) {
-	p := c.read()
-	daemonTable.Collect(ch, &p)
-	for _, s := range p.States {
-		ch <- series.Value(state, flag(s == p.State), s)
-	}
-	ch <- series.Value(configInfo, 1, p.ConfigSHA256)
+func NewDaemon(read func() stats.Daemon) prometheus.Collector {
+	return series.NewCollector(func(s *series.Scrape) {
+		p, of := read(), s.Of()
+		daemonTable.Send(of, &p)
+		for _, phase := range p.States {
+			of.Value(state, flag(phase == p.State), "state", phase)
+		}
+		of.Value(configInfo, 1, "sha256", p.ConfigSHA256)
+	}, daemonTable, state, configInfo)
 }
 
 // seconds returns a time in seconds since 1970, or 0 for the zero time.

@@ -28,22 +28,12 @@ var lookups = series.NewDesc("discovery_lookups_total", "Total number of lookups
 	"backend", "source", "result")
 
 // NewDiscovery returns a collector of discovery sources. It calls read once for each scrape, on any goroutine.
-func NewDiscovery(read func() []stats.Source) prometheus.Collector { return discoveryCollector{read} }
-
-type discoveryCollector struct{ read func() []stats.Source }
-
-// Describe implements [prometheus.Collector].
-func (c discoveryCollector) Describe(ch chan<- *prometheus.Desc) {
-	discoveryTable.Describe(ch)
-	ch <- lookups
-}
-
-// Collect implements [prometheus.Collector].
-func (c discoveryCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, d := range c.read() {
-		discoveryTable.Collect(ch, &d, d.Backend, d.Name)
-		for _, r := range d.Results {
-			ch <- series.Count(lookups, float64(r.Count), d.Backend, d.Name, r.Reason)
+func NewDiscovery(read func() []stats.Source) prometheus.Collector {
+	return series.NewCollector(func(s *series.Scrape) {
+		for _, d := range read() {
+			of := s.Of("backend", d.Backend, "source", d.Name)
+			discoveryTable.Send(of, &d)
+			sendCounts(of, lookups, "result", d.Results)
 		}
-	}
+	}, discoveryTable, lookups)
 }

@@ -19,22 +19,19 @@ var overflows = series.NewDesc("listen_queue_overflows_total",
 
 // NewListenQueues returns a collector of connections that the kernel drops before they can be accepted. The kernel
 // counts them for the whole network namespace, since its start.
-func NewListenQueues() prometheus.Collector { return listenQueues{netstatFile} }
+func NewListenQueues() prometheus.Collector { return newListenQueues(netstatFile) }
 
-type listenQueues struct{ file string }
-
-// Describe implements [prometheus.Collector].
-func (c listenQueues) Describe(ch chan<- *prometheus.Desc) { ch <- overflows }
-
-// Collect implements [prometheus.Collector]. It sends no series if the file cannot be read.
-func (c listenQueues) Collect(ch chan<- prometheus.Metric) {
-	text, err := os.ReadFile(c.file)
-	if err != nil {
-		return
-	}
-	if n, found := netstat(string(text), "TcpExt:", "ListenOverflows"); found {
-		ch <- series.Count(overflows, n)
-	}
+// newListenQueues returns a collector that has no series if the file cannot be read.
+func newListenQueues(file string) prometheus.Collector {
+	return series.NewCollector(func(s *series.Scrape) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return
+		}
+		if n, found := netstat(string(text), "TcpExt:", "ListenOverflows"); found {
+			s.Of().Count(overflows, n)
+		}
+	}, overflows)
 }
 
 // netstat returns a counter from a file that has a line of names and a line of values for each protocol.

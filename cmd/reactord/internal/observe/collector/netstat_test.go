@@ -25,11 +25,11 @@ func TestListenQueues(t *testing.T) {
 		if want != "" {
 			want = "reactord_listen_queue_overflows_total" + want
 		}
-		if got := seriestest.Samples(seriestest.Expose(t, listenQueues{file})); got != want {
+		if got := seriestest.Samples(seriestest.Expose(t, newListenQueues(file))); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	seriestest.Expect(t, listenQueues{"missing"}, "")
+	seriestest.Expect(t, newListenQueues("missing"), "")
 }
 
 // This kernel has the counter.

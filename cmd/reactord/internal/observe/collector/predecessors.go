@@ -21,16 +21,8 @@ var predecessorTable = series.Table[stats.Predecessors]{
 // NewPredecessors returns a collector of the old processes of upgrades. It calls read once for each scrape, on any
 // goroutine.
 func NewPredecessors(read func() stats.Predecessors) prometheus.Collector {
-	return predecessorCollector{read}
-}
-
-type predecessorCollector struct{ read func() stats.Predecessors }
-
-// Describe implements [prometheus.Collector].
-func (c predecessorCollector) Describe(ch chan<- *prometheus.Desc) { predecessorTable.Describe(ch) }
-
-// Collect implements [prometheus.Collector].
-func (c predecessorCollector) Collect(ch chan<- prometheus.Metric) {
-	p := c.read()
-	predecessorTable.Collect(ch, &p)
+	return series.NewCollector(func(s *series.Scrape) {
+		p := read()
+		predecessorTable.Send(s.Of(), &p)
+	}, predecessorTable)
 }

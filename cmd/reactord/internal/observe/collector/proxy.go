@@ -174,53 +174,37 @@ var (
 )
 
 // NewCollector returns a collector of a proxy's counters. It calls read once for each scrape, on any goroutine and on
-// several goroutines at the same time. The result of read must not change later. Names are valid UTF-8. Names are
+// several goroutines at the same time. The result of read must not change later. Names are
 // unique, and so are the reasons of a [stats.Count] and the ends.
-func NewCollector(read func() stats.All) prometheus.Collector { return collector{read} }
-
-type collector struct{ read func() stats.All }
-
-// Describe implements [prometheus.Collector].
-func (c collector) Describe(ch chan<- *prometheus.Desc) {
-	processTable.Describe(ch)
-	accessLogTable.Describe(ch)
-	loopTable.Describe(ch)
-	listenerTable.Describe(ch)
-	udpTable.Describe(ch)
-	backendTable.Describe(ch)
-	serverTable.Describe(ch)
-	for _, d := range []*prometheus.Desc{
+func NewCollector(read func() stats.All) prometheus.Collector {
+	return series.NewCollector(func(s *series.Scrape) { sendAll(s, read()) },
+		processTable, accessLogTable, loopTable, listenerTable, udpTable, backendTable, serverTable,
 		droppedDatagrams, acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
-		queueDuration, checkDuration, firstByte, listenerInfo, backendServers, handshakes, serverHandshakes, expiry,
-	} {
-		ch <- d
-	}
+		queueDuration, checkDuration, firstByte, listenerInfo, backendServers, handshakes, serverHandshakes, expiry)
 }
 
-// Collect implements [prometheus.Collector].
-func (c collector) Collect(ch chan<- prometheus.Metric) {
-	all, scrape := c.read(), series.NewScrape(ch)
+func sendAll(s *series.Scrape, all stats.All) {
 	if all.Process != nil {
-		processTable.Send(scrape.Of(), all.Process)
+		processTable.Send(s.Of(), all.Process)
 	}
 	if all.AccessLog != nil {
-		accessLogTable.Send(scrape.Of(), all.AccessLog)
+		accessLogTable.Send(s.Of(), all.AccessLog)
 	}
 	for i := range all.Loops {
 		l := &all.Loops[i]
-		loopTable.Send(scrape.Of("reactor", l.Name), l)
+		loopTable.Send(s.Of("reactor", l.Name), l)
 	}
 	for i := range all.Listeners {
 		l := &all.Listeners[i]
-		sendListener(scrape.Of("listener", l.Name), l)
+		sendListener(s.Of("listener", l.Name), l)
 	}
 	for i := range all.Backends {
 		b := &all.Backends[i]
-		sendBackend(scrape.Of("backend", b.Name), b)
+		sendBackend(s.Of("backend", b.Name), b)
 	}
 	for i := range all.Servers {
-		s := &all.Servers[i]
-		sendServer(scrape.Of("backend", s.Backend, "server", s.Name), s)
+		r := &all.Servers[i]
+		sendServer(s.Of("backend", r.Backend, "server", r.Name), r)
 	}
 }
 
@@ -264,19 +248,19 @@ func sendServer(of series.Owner, s *stats.Server) {
 	}
 }
 
-func sendCounts(of series.Owner, desc *prometheus.Desc, label string, all stats.Tally[stats.Count]) {
+func sendCounts(of series.Owner, desc *series.Desc, label string, all stats.Tally[stats.Count]) {
 	for _, c := range all {
 		of.Count(desc, float64(c.Count), label, c.Reason)
 	}
 }
 
-func sendHandshakes(of series.Owner, desc *prometheus.Desc, all stats.Tally[stats.Handshakes]) {
+func sendHandshakes(of series.Owner, desc *series.Desc, all stats.Tally[stats.Handshakes]) {
 	for _, h := range all {
 		of.Count(desc, float64(h.Count), "version", h.Version, "result", h.Result)
 	}
 }
 
-func sendDurations(of series.Owner, desc *prometheus.Desc, h *stats.Histogram) {
+func sendDurations(of series.Owner, desc *series.Desc, h *stats.Histogram) {
 	of.Histogram(desc, stats.Cells, h.Cells, h.Total)
 }
 

@@ -7,8 +7,6 @@ import (
 	"github.com/reactord/reactord/internal/series"
 )
 
-var ofResult = []string{"result"}
-
 // reloadTable has the series of reloads without a label.
 var reloadTable = series.Table[stats.Reloads]{
 	series.Gauge("config_last_reload_successful",
@@ -20,23 +18,14 @@ var reloadTable = series.Table[stats.Reloads]{
 }
 
 var reloads = series.NewDesc("config_reloads_total",
-	"Total number of reloads of the configuration, by result.", ofResult...)
+	"Total number of reloads of the configuration, by result.", "result")
 
 // NewReloads returns a collector of reloads. It calls read once for each scrape, on any goroutine.
-func NewReloads(read func() stats.Reloads) prometheus.Collector { return reloadCollector{read} }
-
-type reloadCollector struct{ read func() stats.Reloads }
-
-// Describe implements [prometheus.Collector].
-func (c reloadCollector) Describe(ch chan<- *prometheus.Desc) {
-	reloadTable.Describe(ch)
-	ch <- reloads
-}
-
-// Collect implements [prometheus.Collector].
-func (c reloadCollector) Collect(ch chan<- prometheus.Metric) {
-	r := c.read()
-	reloadTable.Collect(ch, &r)
-	ch <- series.Count(reloads, float64(r.Succeeded), "success")
-	ch <- series.Count(reloads, float64(r.Failed), "failure")
+func NewReloads(read func() stats.Reloads) prometheus.Collector {
+	return series.NewCollector(func(s *series.Scrape) {
+		r, of := read(), s.Of()
+		reloadTable.Send(of, &r)
+		of.Count(reloads, float64(r.Succeeded), "result", "success")
+		of.Count(reloads, float64(r.Failed), "result", "failure")
+	}, reloadTable, reloads)
 }

@@ -1,0 +1,30 @@
+package series
+
+import (
+	"sync"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Gatherer gathers the series of collectors, as a [prometheus.TransactionalGatherer]. A registry would compare and sort
+// all of them at each scrape, and allocate them; a Gatherer trusts its collectors. It may be used by several goroutines
+// at the same time.
+type Gatherer struct {
+	collectors []*Collector
+	scrapes    sync.Pool // of *Scrape
+}
+
+// NewGatherer returns a gatherer of the collectors, no two of which have a series in common.
+func NewGatherer(cs ...*Collector) *Gatherer {
+	return &Gatherer{collectors: cs, scrapes: sync.Pool{New: func() any { return newScrape() }}}
+}
+
+// Gather implements [prometheus.TransactionalGatherer]. The families are in no order, and so are the series of a
+// family. They are valid until done is called.
+func (g *Gatherer) Gather() (families []*dto.MetricFamily, done func(), err error) {
+	s := g.scrapes.Get().(*Scrape)
+	for _, c := range g.collectors {
+		c.collect(s)
+	}
+	return s.all(), func() { s.reset(); g.scrapes.Put(s) }, nil
+}
