@@ -72,6 +72,9 @@ type Ring struct {
 	found     int  // events that the epoll set last had
 	sparse    bool // the last wait was for at most one event
 	minWait   time.Duration
+	made      time.Time
+	hasteTime time.Duration // the constant, but in tests
+	hasteEnds time.Duration // since made; 0 if the epoll set was asked
 }
 
 // New makes a ring.
@@ -82,6 +85,8 @@ func New(cfg Config) (*Ring, error) {
 		queueLimit: cfg.Entries,
 		queued:     make([]uint32, 0, cfg.Entries),
 		pool:       pool{limit: cfg.Workers, run: task.run},
+		made:       time.Now(),
+		hasteTime:  hasteTime,
 	}
 	r.messages.init()
 	r.byUserData.init(1 << bits.Len(uint(cfg.Entries)))

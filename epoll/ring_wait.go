@@ -16,14 +16,14 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	// two exceptions. If the last wait was for a single event, the set most likely has nothing, and Enter waits
 	// immediately. If submitting alone has made completions, the set is not asked at all, so that the answers to one
 	// batch of receives are dealt with before the next batch, and a few cheap entries do not pay for a system call;
-	// but only for as long as these entries have cost less than haste allows.
+	// but only for as long as these entries have cost less than haste allows, and hasteTime has not passed.
 	r.check()
 	r.submit()
-	if !r.cq.empty() && r.sinceTurn < haste {
+	if !r.cq.empty() && r.sinceTurn < haste && r.inHaste() {
 		r.sinceTurn += turnCost * r.cq.len()
 		return nil
 	}
-	r.sinceTurn = 0
+	r.sinceTurn, r.hasteEnds = 0, 0
 	if timeout == 0 || !r.sparse || r.woken || r.files.anyReady() || !r.cq.empty() || r.minWait != 0 {
 		woken, err := r.turn(0)
 		if err != nil || woken || timeout == 0 || !r.cq.empty() {
@@ -44,6 +44,19 @@ func (r *Ring) Enter(timeout time.Duration) error {
 // haste bounds what is done without asking the epoll set, in the units of a batch: bytes that were sent, and turnCost
 // for each completion.
 const haste = 16 * turnCost
+
+// hasteTime is how long the epoll set is not asked. What runs between two calls of Enter may take far longer than their
+// entries, and whoever's events are in the set waits for all of it.
+const hasteTime = 100 * time.Microsecond
+
+// inHaste reports whether there is still time to do without the epoll set. The time begins with the first such Enter.
+func (r *Ring) inHaste() bool {
+	now := time.Since(r.made)
+	if r.hasteEnds == 0 {
+		r.hasteEnds = now + r.hasteTime
+	}
+	return now < r.hasteEnds
+}
 
 // SetMinWait makes an [Ring.Enter] that waits take at least this long, unless its timeout is shorter: it sleeps, and
 // only then waits for events. See [uring.Ring.SetMinWait].

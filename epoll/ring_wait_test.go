@@ -133,10 +133,31 @@ func TestSparse(t *testing.T) {
 	}
 }
 
+// TestHasteEnds: the set is asked when the time is over, however cheap the entries are.
+func TestHasteEnds(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	a, b := g.tcp()
+	ud := g.push(recvTo(a, g.bytes(8), 0))
+	g.quiet()
+	g.write(b, "x")
+	for i, end := range []time.Duration{time.Hour, 0} {
+		r.hasteTime, r.hasteEnds = end, 0
+		other := g.push((*uring.SQE).PrepNop)
+		g.check(g.Enter(-1))
+		g.want(other, 0, 0)
+		if received := g.Pop(&g.cqe); received != (i == 1) || received && g.cqe.UserData != ud {
+			t.Errorf("%v: received %t, %+v", end, received, g.cqe)
+		}
+	}
+}
+
 // TestHaste: completions that submitting alone has made are returned without asking the epoll set, but only a few of
 // them, and fewer if they have cost more.
 func TestHaste(t *testing.T) {
-	g := newRig(t, newEpoll(t, Config{}))
+	r := newEpoll(t, Config{})
+	r.hasteTime = time.Hour
+	g := newRig(t, r)
 	a, b := g.tcp()
 	out, _ := g.tcp()
 	for _, c := range []struct {
