@@ -63,16 +63,20 @@ func connectFrom(t *testing.T, cpu, kind int, to netip.AddrPort, n int) {
 	}
 }
 
-// awaitAccepted waits until the loops have accepted n connections together, and returns their counters.
+// awaitAccepted waits until the loops have accepted n connections together, and have counted which are local, and
+// returns their counters.
 func awaitAccepted(t *testing.T, p *Proxy, n uint64) []stats.Loop {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		loops, sum := p.LoopStats(), uint64(0)
-		for _, l := range loops {
+		sum := uint64(0)
+		for _, l := range p.LoopStats() {
 			sum += l.Accepted
 		}
 		if sum == n {
-			return loops
+			for i := range p.workers {
+				onWorker(p, i, func(*worker) {}) // after the turn that has accepted
+			}
+			return p.LoopStats()
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("%d connections were accepted, want %d", sum, n)
