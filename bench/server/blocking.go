@@ -29,9 +29,6 @@ func (c *Config) behave(conn net.Conn, sleep func(time.Duration) error) error {
 		return c.redis(conn)
 	case c.Behaviour == "http":
 		return answerRequests(conn)
-	case c.Behaviour == "echo" && c.Style == "task":
-		_, err := io.Copy(conn, conn) // without a buffer while nothing comes
-		return err
 	}
 	buf := make([]byte, chunk)
 	for {

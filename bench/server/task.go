@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"net"
 	"time"
 
@@ -18,6 +19,10 @@ func (c *Config) serveTasks(ctx context.Context, target engine.Target) error {
 		return err
 	}
 	return ended(server.ServeTask(ctx, cfg, func(t *task.T, conn net.Conn) error {
+		if c.Behaviour == "echo" { // as a user writes it: each frame is memory of an idle connection
+			_, err := io.Copy(conn, conn)
+			return err
+		}
 		return c.serve(conn, func(d time.Duration) error {
 			_, err := task.Await(t, plain(conn).Loop().SleepFor(d))
 			return err
