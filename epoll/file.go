@@ -15,7 +15,7 @@ type file struct {
 
 	in    list // entries that wait to receive, read or accept
 	out   list // entries that wait to send, write or connect
-	watch list // polls and out-of-band receives: every event is shown to all of them
+	watch list // polls and out-of-band receives: every event is shown to all of them, when it is taken
 
 	phase  phase
 	kind   kind
@@ -108,7 +108,7 @@ type fileFlags uint16
 
 const (
 	onReadyList    fileFlags = 1 << iota
-	eventUnseen              // an event has not been shown to the watching entries yet
+	errorSignalled           // an event has reported an error since a connect started
 	closeRequested           // a close came; the number is freed when the last entry in flight has left
 	nonblocking              // the ring has made sure that O_NONBLOCK is set
 	callerBlocks             // the caller had not set O_NONBLOCK
@@ -138,8 +138,7 @@ func (f *file) listOf(s entryState) *list {
 // ready reports whether an entry can be attempted.
 func (f *file) ready() bool {
 	return f.in.head != 0 && f.input != inputEmpty ||
-		f.out.head != 0 && f.output == outputOpen ||
-		f.watch.head != 0 && f.is(eventUnseen)
+		f.out.head != 0 && f.output == outputOpen
 }
 
 // reset makes f a new use of its number. It may still be on the ready list.
@@ -165,7 +164,7 @@ func (f *file) signal(events uint32) {
 	if events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		f.openOutput()
 	}
-	if f.watch.head != 0 {
-		f.flags |= eventUnseen
+	if events&unix.EPOLLERR != 0 {
+		f.flags |= errorSignalled
 	}
 }

@@ -35,15 +35,6 @@ func (fs *files) closing(fd int32) bool {
 
 func (fs *files) anyReady() bool { return fs.head != 0 }
 
-// signal records an event, and readies what waited for it. An event of another generation is of an earlier use of the
-// number.
-func (fs *files) signal(fd int32, generation, events uint32) {
-	if f := fs.at(fd); f.generation == generation {
-		f.signal(events)
-		fs.enqueue(fd)
-	}
-}
-
 // enqueue puts a descriptor at the end of the ready list if an entry can be attempted on it.
 func (fs *files) enqueue(fd int32) {
 	f := fs.at(fd)
@@ -86,14 +77,9 @@ func (r *Ring) work() {
 // the kernel touches for it.
 const turnCost = 256
 
-// serve makes one attempt for each direction of fd. The watching entries come first, while what they watch for is still
-// there.
+// serve makes one attempt for each direction of fd.
 func (r *Ring) serve(fd int32) {
 	f := r.files.at(fd)
-	if f.watch.head != 0 && f.is(eventUnseen) {
-		f.flags &^= eventUnseen
-		r.showEvent(f)
-	}
 	if e := r.entries.first(&f.out); e != nil && f.output == outputOpen {
 		if r.attempt(e) == wouldBlock {
 			f.fillOutput()

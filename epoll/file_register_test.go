@@ -137,7 +137,7 @@ func TestStaleEvent(t *testing.T) {
 		t.Fatal("the old file is not in the epoll set any more")
 	}
 	for _, ev := range events {
-		r.files.signal(ev.Fd, uint32(ev.Pad), ev.Events)
+		r.signal(ev.Fd, uint32(ev.Pad), ev.Events)
 	}
 	if r.files.anyReady() {
 		t.Error("an event of another file was taken for its own")

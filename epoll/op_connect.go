@@ -37,7 +37,7 @@ func (r *Ring) issueConnect(e *entry) {
 // it.
 func (r *Ring) connect(e *entry) verdict {
 	f := r.files.at(e.Fd)
-	if e.is(connectStarted) {
+	if e.is(connectStarted) && f.is(errorSignalled) {
 		if errno := r.tmp.sockopt(e.Fd, unix.SO_ERROR); errno > 0 {
 			r.fail(e, unix.Errno(errno))
 			return completed
@@ -50,6 +50,7 @@ func (r *Ring) connect(e *entry) verdict {
 		return wouldBlock
 	case n == -int(unix.EINPROGRESS):
 		e.flags |= connectStarted
+		f.flags &^= errorSignalled
 		f.clearInput()
 		return wouldBlock
 	case n == -int(unix.EALREADY) && e.is(connectStarted):

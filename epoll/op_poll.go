@@ -38,14 +38,13 @@ func (r *Ring) issuePoll(e *entry) {
 	// report it twice.
 	for multishot && r.collect(0) == eventBatch {
 	}
-	if r.poll(e) == wouldBlock {
+	if r.poll(e, r.tmp.pollNow(e.Fd, e.OpFlags|unasked)) == wouldBlock {
 		r.park(e, watches)
 	}
 }
 
-// poll asks for the events of a poll entry.
-func (r *Ring) poll(e *entry) verdict {
-	events := r.tmp.pollNow(e.Fd, e.OpFlags|unasked)
+// poll reports events to a poll entry.
+func (r *Ring) poll(e *entry, events uint32) verdict {
 	switch {
 	case events == 0:
 		return wouldBlock
@@ -57,14 +56,18 @@ func (r *Ring) poll(e *entry) verdict {
 	return completed
 }
 
-// showEvent gives each watching entry of a file an attempt.
-func (r *Ring) showEvent(f *file) {
+// showEvent gives each watching entry of a file an attempt. The event says what holds now; only what the epoll set is
+// not asked for takes a system call.
+func (r *Ring) showEvent(f *file, events uint32) {
 	for e := r.entries.first(&f.watch); e != nil; {
 		next := r.entries.nextOf(e)
-		if e.Opcode == uring.OpPollAdd {
-			r.poll(e)
-		} else {
+		switch {
+		case e.Opcode != uring.OpPollAdd:
 			r.tryOutOfBand(e)
+		case e.OpFlags&^(interest|unasked) != 0:
+			r.poll(e, r.tmp.pollNow(e.Fd, e.OpFlags|unasked))
+		default:
+			r.poll(e, events&(e.OpFlags|unasked))
 		}
 		e = next
 	}

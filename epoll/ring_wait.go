@@ -131,8 +131,22 @@ func (r *Ring) collect(limit time.Duration) int {
 		if ev := &r.poller.events[i]; ev.Fd == wakeFd {
 			r.woken = true
 		} else {
-			r.files.signal(ev.Fd, uint32(ev.Pad), ev.Events)
+			r.signal(ev.Fd, uint32(ev.Pad), ev.Events)
 		}
 	}
 	return n
+}
+
+// signal records an event, shows it to the watching entries while what they watch for is still there, and readies what
+// waited for it. An event of another generation is of an earlier use of the number.
+func (r *Ring) signal(fd int32, generation, events uint32) {
+	f := r.files.at(fd)
+	if f.generation != generation {
+		return
+	}
+	f.signal(events)
+	if f.watch.head != 0 {
+		r.showEvent(f, events)
+	}
+	r.files.enqueue(fd)
 }
