@@ -39,7 +39,7 @@ func testWorkshop(t *testing.T) *workshop {
 	}
 	t.Cleanup(w.close)
 	w.env = []string{childVariable + "=1"}
-	w.settle = 200 * time.Millisecond
+	w.warmup, w.settle = 20*time.Millisecond, 200*time.Millisecond
 	return w
 }
 

@@ -14,10 +14,8 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-const (
-	warmup = 250 * time.Millisecond // load before the measurement
-	slack  = 30 * time.Second       // the longest overhead of a measurement on top of its load
-)
+// slack is the longest overhead of a measurement on top of its load.
+const slack = 30 * time.Second
 
 // A sample is one measurement of one peer.
 type sample struct {
@@ -45,7 +43,7 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	}
 	defer bed.stop()
 	args := slices.Concat(c.load(), bed.args, []string{"--connections", strconv.Itoa(c.Conns),
-		"--warmup", warmup.String(), "--time", d.String()})
+		"--warmup", w.warmup.String(), "--time", d.String()})
 	if c.compares() {
 		args = append(args, "--verify-first")
 	}
@@ -113,7 +111,7 @@ func compareAndMeasure(ctx context.Context, w *workshop, server *proc.Child, arg
 	if err != nil {
 		return nil, err
 	}
-	return generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
+	return generate(ctx, w, pids, append(args, "--warmup", w.warmup.String(), "--time", d.String()))
 }
 
 // perMessage returns the server's CPU time for each message, in microseconds.

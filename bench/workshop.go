@@ -32,6 +32,7 @@ type workshop struct {
 	env       []string // additional environment of its children
 	serverCPU int
 	loadCPU   int
+	warmup    time.Duration    // load before a measurement
 	settle    time.Duration    // connections are idle for this time before their memory is read
 	built     map[string]error // by the name of the program
 }
@@ -49,8 +50,8 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "REACTORD_RING"} {
 		os.Unsetenv(name)
 	}
-	w := &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, settle: 3 * time.Second,
-		built: map[string]error{}}
+	w := &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, warmup: 250 * time.Millisecond,
+		settle: 3 * time.Second, built: map[string]error{}}
 	if err := errors.Join(os.CopyFS(dir, sources), w.writeCertificate()); err != nil {
 		w.close()
 		return nil, err
