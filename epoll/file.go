@@ -108,7 +108,9 @@ type fileFlags uint16
 
 const (
 	onReadyList    fileFlags = 1 << iota
-	errorSignalled           // an event has reported an error since a connect started
+	connected                // an event has reported room, and neither an error nor an end, since a connect started
+	connectUnasked           // the last connect has ended, by its event, and connect(2) was not called again
+	expectedTCP              // see ExpectTCP
 	closeRequested           // a close came; the number is freed when the last entry in flight has left
 	nonblocking              // the ring has made sure that O_NONBLOCK is set
 	callerBlocks             // the caller had not set O_NONBLOCK
@@ -164,7 +166,7 @@ func (f *file) signal(events uint32) {
 	if events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		f.openOutput()
 	}
-	if events&unix.EPOLLERR != 0 {
-		f.flags |= errorSignalled
+	if events&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) == unix.EPOLLOUT {
+		f.flags |= connected
 	}
 }

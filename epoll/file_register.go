@@ -58,10 +58,16 @@ func (r *Ring) register(fd int32) {
 	f := r.files.make(fd)
 	// A descriptor that this ring has accepted most likely has no data yet: the ring waits for its first event. Of
 	// others nothing is known, so the first receive is tried, and fails immediately where it cannot work.
-	tryFirst := f.phase != accepted
+	tryFirst, expected := f.phase != accepted, f.is(expectedTCP)
 	f.reset(polled)
 	if tryFirst {
 		f.tryInput()
+	}
+	if expected {
+		r.assertTCP(fd)
+		f.kind = tcp
+		f.flags |= canZeroCopy | nonblocking
+		return
 	}
 	switch protocol := r.tmp.sockopt(fd, unix.SO_PROTOCOL); {
 	case protocol < 0:
@@ -84,6 +90,25 @@ func (r *Ring) register(fd int32) {
 		if protocol == unix.IPPROTO_UDP && r.tmp.sockopt(fd, unix.SO_DOMAIN) != unix.AF_UNIX {
 			f.flags |= canZeroCopy
 		}
+	}
+}
+
+// ExpectTCP tells the ring that fd, on which an entry is about to be pushed, is a TCP socket with O_NONBLOCK set: if
+// the ring does not know it yet, it needs not ask, which takes up to two system calls. It must be called on the ring's
+// thread. If assertions are enabled, the ring asks nevertheless, and panics if it is something else.
+func (r *Ring) ExpectTCP(fd int) {
+	r.check()
+	if f := r.files.make(int32(fd)); f.phase != polled {
+		f.flags |= expectedTCP
+	}
+}
+
+func (r *Ring) assertTCP(fd int32) {
+	if !assert.Enabled {
+		return
+	}
+	if r.tmp.sockopt(fd, unix.SO_PROTOCOL) != unix.IPPROTO_TCP || statusFlags(fd)&unix.O_NONBLOCK == 0 {
+		panic("epoll: ExpectTCP of a descriptor that is no TCP socket with O_NONBLOCK")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
 )
 
@@ -111,6 +112,63 @@ func TestForget(t *testing.T) {
 	r.Forget(1 << 20)
 	r.Forget(-1)
 	g.do(4, recvTo(a, g.bytes(4), 0)) // and may come back
+}
+
+// TestExpectTCP: the ring knows of a socket what it was told, once, and what it has accepted from a TCP listener.
+func TestExpectTCP(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	l, addr := g.listen()
+	sa, n := sockaddr(g, addr)
+	fd := g.socket()
+	g.check(unix.SetNonblock(fd, true))
+	r.ExpectTCP(fd)
+	g.do(0, func(s *uring.SQE) { s.PrepConnect(fd, sa, n) })
+	ud := g.push(func(s *uring.SQE) { s.PrepAccept(l, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK) })
+	accepted := int(g.wait2(ud).Res)
+	g.open(accepted)
+	if !r.files.at(int32(accepted)).is(expectedTCP) {
+		t.Error("the ring does not know what it has accepted")
+	}
+	g.do(4, sendFrom(fd, []byte("ping"), 0))
+	g.do(4, recvTo(accepted, g.bytes(8), 0))
+	for _, fd := range []int{fd, accepted} {
+		if f := r.files.at(int32(fd)); f.kind != tcp || !f.is(nonblocking) || !f.is(canZeroCopy) || f.is(expectedTCP) {
+			t.Errorf("%+v", *f)
+		}
+		r.ExpectTCP(fd)
+		if r.files.at(int32(fd)).is(expectedTCP) {
+			t.Error("it expects what it knows")
+		}
+	}
+	g.close(fd)
+	if a, _ := g.pair(unix.SOCK_DGRAM); a != fd {
+		g.check(unix.Dup3(a, fd, unix.O_CLOEXEC))
+		g.open(fd)
+	}
+	g.push(recvTo(fd, g.bytes(8), 0))
+	g.quiet()
+	if f := r.files.at(int32(fd)); f.kind != datagrams {
+		t.Errorf("the next file with the number: %+v", *f)
+	}
+}
+
+// TestExpectTCPMisused tells the ring of a socket that is something else.
+func TestExpectTCPMisused(t *testing.T) {
+	if !assert.Enabled {
+		t.Skip("it is not noticed without assertions")
+	}
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	a, _ := g.pair(unix.SOCK_DGRAM)
+	r.ExpectTCP(a)
+	g.push(recvTo(a, g.bytes(8), 0))
+	defer func() {
+		if recover() == nil {
+			t.Error("there was no panic")
+		}
+	}()
+	_ = g.Enter(0)
 }
 
 // TestStaleEvent: a number belongs to a new file, but a duplicate keeps the old file and its registration alive.

@@ -26,18 +26,32 @@ func (r *Ring) issueConnect(e *entry) {
 		return
 	}
 	r.setNonblock(e.Fd)
+	f := r.files.at(e.Fd)
+	if f.is(connectUnasked) {
+		f.flags &^= connectUnasked
+		if n := raw(unix.SYS_CONNECT, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), 0, 0, 0); n < 0 {
+			r.fail(e, unix.EISCONN)
+			return
+		}
+	}
 	if r.attemptAll(e) == wouldBlock {
-		r.files.at(e.Fd).fillOutput()
+		f.fillOutput()
 		r.park(e, waitsForOutput)
 	}
 }
 
 // connect makes one connect(2): the first starts to connect, another one finds out what has become of it. If it has
 // failed, the socket's error is taken instead, which leaves the socket in the state in which the kernel's ring leaves
-// it.
+// it. TCP that has connected needs no second one: its event says so.
 func (r *Ring) connect(e *entry) verdict {
 	f := r.files.at(e.Fd)
-	if e.is(connectStarted) && f.is(errorSignalled) {
+	switch {
+	case !e.is(connectStarted):
+	case f.kind == tcp && f.is(connected):
+		f.flags |= connectUnasked
+		r.finish(e, 0, 0)
+		return completed
+	default:
 		if errno := r.tmp.sockopt(e.Fd, unix.SO_ERROR); errno > 0 {
 			r.fail(e, unix.Errno(errno))
 			return completed
@@ -50,7 +64,7 @@ func (r *Ring) connect(e *entry) verdict {
 		return wouldBlock
 	case n == -int(unix.EINPROGRESS):
 		e.flags |= connectStarted
-		f.flags &^= errorSignalled
+		f.flags &^= connected
 		f.clearInput()
 		return wouldBlock
 	case n == -int(unix.EALREADY) && e.is(connectStarted):

@@ -144,6 +144,24 @@ func TestConnect(t *testing.T) {
 	})
 }
 
+// TestConnectAgain: a socket that was connected, and then dissolved its association, connects to another address.
+func TestConnectAgain(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		fd := g.socket()
+		for range 3 {
+			l, addr := g.listen()
+			sa, n := sockaddr(g, addr)
+			g.do(0, func(s *uring.SQE) { s.PrepConnect(fd, sa, n) })
+			conn, _, err := unix.Accept4(l, unix.SOCK_CLOEXEC)
+			g.check(err)
+			g.open(conn)
+			g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(fd, sa, n) }), unix.EISCONN)
+			none := g.bytes(16) // AF_UNSPEC
+			g.do(0, func(s *uring.SQE) { s.PrepConnect(fd, unsafe.Pointer(&none[0]), 16) })
+		}
+	})
+}
+
 // TestConnectPending cancels a connect that gets no answer: the backlog of its listener is full.
 func TestConnectPending(t *testing.T) {
 	onBoth(t, func(g *rig) {

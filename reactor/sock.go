@@ -23,6 +23,8 @@ func (s *Socket) Open(l *Loop, family, typ, protocol int) error {
 	}
 	s.Init(l, fd)
 	s.family, s.kind = uint8(family), uint8(typ&^(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK))
+	s.tcp = s.kind == unix.SOCK_STREAM && (family == unix.AF_INET || family == unix.AF_INET6) &&
+		(protocol == 0 || protocol == unix.IPPROTO_TCP)
 	return nil
 }
 
@@ -36,6 +38,24 @@ func (s *Socket) InitStream(l *Loop, fd int) {
 	}
 	s.Init(l, fd)
 	s.kind = unix.SOCK_STREAM
+}
+
+// InitTCP takes over fd as [Socket.InitStream] does. It must be a TCP socket with O_NONBLOCK set, as [Socket.TryAccept]
+// of a TCP listener returns it: the loop's ring then asks the kernel nothing about it. On epoll and with the build tag
+// reactordebug, another descriptor panics when it is first used.
+func (s *Socket) InitTCP(l *Loop, fd int) {
+	s.InitStream(l, fd)
+	s.tcp = true
+}
+
+// expectTCP tells the ring what the socket is, before its first entry. Only a ring that finds that out by system calls
+// needs it.
+func (d *Descriptor) expectTCP() {
+	if d.tcp {
+		if ring, ok := d.loop.ring.(interface{ ExpectTCP(fd int) }); ok {
+			ring.ExpectTCP(int(d.fd))
+		}
+	}
 }
 
 // OpenPair makes a and b the two ends of a connection of unix sockets, both of the loop l. typ is unix.SOCK_STREAM,
@@ -127,6 +147,13 @@ func askAddr(call uintptr, fd int32) (netip.AddrPort, error) {
 // Family returns the family of the socket: unix.AF_INET, AF_INET6 or AF_UNIX. It asks the kernel once. See socket(7),
 // SO_DOMAIN.
 func (s *Socket) Family() (int, error) { return s.askOnce(&s.family, unix.SO_DOMAIN) }
+
+// IsTCP reports whether it is a TCP socket; one of multipath TCP is none. It asks the kernel: see socket(7),
+// SO_PROTOCOL.
+func (s *Socket) IsTCP() bool {
+	protocol, err := s.option(unix.SOL_SOCKET, unix.SO_PROTOCOL)
+	return err == nil && protocol == unix.IPPROTO_TCP
+}
 
 // Type returns the type of the socket: unix.SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET. It asks the kernel once. See
 // socket(7), SO_TYPE.

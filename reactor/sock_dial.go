@@ -58,6 +58,7 @@ func (o *DialOp) Start() {
 		o.startFailed(o, env, failure(o.fault))
 		return
 	}
+	o.on.expectTCP()
 	o.start(o, env)
 }
 

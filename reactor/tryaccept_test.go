@@ -57,3 +57,40 @@ func TestTryAcceptPassesOver(t *testing.T) {
 		}
 	}
 }
+
+// A TCP socket that is given as one receives as any other does, and the listener tells that it is one.
+func TestInitTCP(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		ln := r.listen()
+		peer := ln.dial()
+		var s reactor.Socket
+		var recv reactor.RecvManyOp
+		received, ended := newResult(), newResult()
+		r.do(func() {
+			fd, err := ln.TryAccept()
+			if err != nil || !ln.IsTCP() {
+				t.Errorf("%d, %v, TCP: %t", fd, err, ln.IsTCP())
+				return
+			}
+			s.InitTCP(r.Loop, fd)
+			s.RecvMany(reactor.Unlimited).Connect(&recv, seqSinkOf(t, ended, nil, func(l reactor.Lease) {
+				received <- string(l.Bytes())
+				l.Release()
+			}))
+			recv.Start()
+		})
+		if _, err := unix.Write(peer, []byte("ping")); err != nil {
+			t.Fatal(err)
+		}
+		received.expect(t, "ping")
+		local, fd := r.pair()
+		if local.IsTCP() {
+			t.Error("a unix socket is one of TCP")
+		}
+		unix.Close(fd)
+		r.close(&s, local, &ln.Socket)
+		ln.hangUp()
+		r.end()
+	})
+}

@@ -63,6 +63,13 @@ func (r *tracedRing) print(what, described string) {
 	fmt.Fprintf(r.out, "%12.6fms %s %s\n", float64(time.Since(r.began))/1e6, what, described)
 }
 
+// ExpectTCP calls the ring's ExpectTCP, which only some rings have.
+func (r *tracedRing) ExpectTCP(fd int) {
+	if ring, ok := r.ring.(interface{ ExpectTCP(fd int) }); ok {
+		ring.ExpectTCP(fd)
+	}
+}
+
 // Forget calls the ring's Forget, which only some rings have.
 func (r *tracedRing) Forget(fd int) {
 	if ring, ok := r.ring.(interface{ Forget(fd int) }); ok {

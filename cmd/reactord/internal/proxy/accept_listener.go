@@ -44,6 +44,7 @@ type listener struct {
 	pausedSince  atomic.Int64    // since the process began; 0: it is not paused
 	udp          *udp.Listener   // of a listener of UDP, instead of the sockets
 	sockets      []*listenSocket // fixed until they are closed
+	tcp          bool            // all sockets are of TCP
 	options      config.Socket   // that the sockets have
 	nextSocket   int             // index of the socket to accept from next
 	timer        reactor.Timer   // accepts when it expires
@@ -73,8 +74,10 @@ func (l *listener) start() {
 	if l.udp != nil {
 		l.startUDP()
 	}
+	l.tcp = true
 	for _, s := range l.sockets {
 		s.start()
+		l.tcp = l.tcp && s.IsTCP()
 	}
 	l.setIncomingCPU()
 }

@@ -92,7 +92,11 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	w := l.worker
 	c := w.closedConns.Get()
 	c.association = l.associate()
-	c.sockets[client].InitStream(w.loop, fd)
+	if l.tcp {
+		c.sockets[client].InitTCP(w.loop, fd)
+	} else {
+		c.sockets[client].InitStream(w.loop, fd)
+	}
 	if w.cpu != noCPU {
 		w.countLocal(&c.sockets[client])
 	}
@@ -235,7 +239,7 @@ func (c *conn) close(why closeReason, reset sideSet) {
 		}
 		c.closingSockets++
 		s := &c.sockets[side]
-		if reset.has(side) {
+		if reset.has(side) && c.sides[side] != sideClosed {
 			_ = s.SetAbort()
 		}
 		s.Close().Connect(&c.closing.ops[side], (*socketClosed)(c))

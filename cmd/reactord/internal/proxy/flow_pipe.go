@@ -180,8 +180,11 @@ func (p *pipe) passEOF() {
 }
 
 // SetError ends the direction: src was reset.
-func (p *pipe) SetError(error) {
+func (p *pipe) SetError(err error) {
 	if c := p.conn; c.phase == phaseFlowing {
+		if errors.Is(err, syscall.ECONNRESET) {
+			c.sides[p.from] = sideClosed
+		}
 		c.sideReset(int(p.from))
 	}
 }

@@ -18,13 +18,17 @@ import (
 //	present   → resetSeen  a send was told of the reset; the receive will report EOF (sawReset)
 //	present   → gone       the receive, a splice or the watch was told (sideReset)
 //	resetSeen → gone       what the side had sent before is received
+//	present   → closed     the receive was told that the kernel has closed the socket (SetError)
 type sideState uint8
 
 const (
 	sidePresent   sideState = iota
 	sideResetSeen           // what the side sent before its reset is still to be received
 	sideGone                // nothing can be received from it, nor sent to it
+	sideClosed              // the same, and it needs no reset
 )
+
+func (s sideState) gone() bool { return s >= sideGone }
 
 // sawReset records that a send to a side has reported its reset.
 func (c *conn) sawReset(side int) { c.sides[side] = sideResetSeen }
@@ -58,7 +62,7 @@ const tcpClose = 7
 // holds bytes that they have not acknowledged yet. See tcp(7), TCP_INFO.
 func (c *conn) acknowledged() (n uint64, holds bool) {
 	for side := range c.sockets {
-		if c.sides[side] == sideGone {
+		if c.sides[side].gone() {
 			continue
 		}
 		info, err := c.sockets[side].TCPInfo()
@@ -79,7 +83,7 @@ func (c *conn) acknowledged() (n uint64, holds bool) {
 // sideReset notes that a side is gone. A flowing connection then drains: the other side is still sent what was received
 // for it.
 func (c *conn) sideReset(side int) {
-	c.sides[side] = sideGone
+	c.sides[side] = max(c.sides[side], sideGone)
 	if c.phase == phaseFlowing {
 		c.why = reasonClientReset
 		if side == server {
@@ -98,7 +102,7 @@ const maxResetWait = 10
 // Else it tries again later.
 func (c *conn) tryReset() {
 	for side := range c.sockets {
-		if c.sides[side] != sideGone && c.pipes[1-side].inFlight() {
+		if !c.sides[side].gone() && c.pipes[1-side].inFlight() {
 			return // the pipe calls tryReset again when it has sent everything or has failed
 		}
 	}
