@@ -65,6 +65,10 @@
 // (Entries that are rare or stay long ask the kernel and are safe: multishot ones without a limit, polls, accepts,
 // connects. So are descriptors that this ring has accepted.)
 //
+// A TCP socket that the ring was told of ([Ring.ExpectTCP]) should have no duplicate when a close entry closes it: as
+// long as there is one, its events wake the ring, which ignores them. After the first such event the ring prevents that
+// of all that it closes. [Ring.Forget] before the close prevents it, too.
+//
 // To accept, connect, splice, or read and write a file that is not a socket, the ring sets O_NONBLOCK on the
 // descriptor. For sends and receives O_NONBLOCK does not matter.
 //

@@ -111,6 +111,7 @@ const (
 	connected                // an event has reported room, and neither an error nor an end, since a connect started
 	connectUnasked           // the last connect has ended, by its event, and connect(2) was not called again
 	expectedTCP              // see ExpectTCP
+	sole                     // as far as the ring knows, it has no duplicate
 	closeRequested           // a close came; the number is freed when the last entry in flight has left
 	nonblocking              // the ring has made sure that O_NONBLOCK is set
 	callerBlocks             // the caller had not set O_NONBLOCK

@@ -66,7 +66,7 @@ func (r *Ring) register(fd int32) {
 	if expected {
 		r.assertTCP(fd)
 		f.kind = tcp
-		f.flags |= canZeroCopy | nonblocking
+		f.flags |= canZeroCopy | nonblocking | sole
 		return
 	}
 	switch protocol := r.tmp.sockopt(fd, unix.SO_PROTOCOL); {
@@ -93,9 +93,9 @@ func (r *Ring) register(fd int32) {
 	}
 }
 
-// ExpectTCP tells the ring that fd, on which an entry is about to be pushed, is a TCP socket with O_NONBLOCK set: if
-// the ring does not know it yet, it needs not ask, which takes up to two system calls. It must be called on the ring's
-// thread. If assertions are enabled, the ring asks nevertheless, and panics if it is something else.
+// ExpectTCP tells the ring that fd, on which an entry is about to be pushed, is a TCP socket with O_NONBLOCK set, which
+// stays set: if the ring does not know it yet, it needs not ask, which takes up to two system calls. It must be called
+// on the ring's thread. If assertions are enabled, the ring asks nevertheless, and panics if it is something else.
 func (r *Ring) ExpectTCP(fd int) {
 	r.check()
 	if f := r.files.make(int32(fd)); f.phase != polled {
@@ -226,7 +226,11 @@ func (r *Ring) leave(fd int32) {
 
 // close closes fd. Linux frees the number whatever close(2) returns.
 func (r *Ring) close(fd int32) int {
-	r.forget(fd)
+	if f := r.files.find(fd); f != nil && f.is(sole) && !r.duplicates {
+		f.reset(unknown) // closing removes the registration
+	} else {
+		r.forget(fd)
+	}
 	return blocking(unix.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
 }
 

@@ -114,7 +114,7 @@ func TestForget(t *testing.T) {
 	g.do(4, recvTo(a, g.bytes(4), 0)) // and may come back
 }
 
-// TestExpectTCP: the ring knows of a socket what it was told, once, and what it has accepted from a TCP listener.
+// TestExpectTCP: the ring knows of a socket what it was told, once.
 func TestExpectTCP(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
@@ -124,22 +124,16 @@ func TestExpectTCP(t *testing.T) {
 	g.check(unix.SetNonblock(fd, true))
 	r.ExpectTCP(fd)
 	g.do(0, func(s *uring.SQE) { s.PrepConnect(fd, sa, n) })
-	ud := g.push(func(s *uring.SQE) { s.PrepAccept(l, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK) })
-	accepted := int(g.wait2(ud).Res)
-	g.open(accepted)
-	if !r.files.at(int32(accepted)).is(expectedTCP) {
-		t.Error("the ring does not know what it has accepted")
+	peer, _, err := unix.Accept4(l, unix.SOCK_CLOEXEC)
+	g.check(err)
+	g.open(peer)
+	if f := r.files.at(int32(fd)); f.kind != tcp || !f.is(nonblocking) || !f.is(canZeroCopy) || f.is(expectedTCP) {
+		t.Errorf("%+v", *f)
 	}
 	g.do(4, sendFrom(fd, []byte("ping"), 0))
-	g.do(4, recvTo(accepted, g.bytes(8), 0))
-	for _, fd := range []int{fd, accepted} {
-		if f := r.files.at(int32(fd)); f.kind != tcp || !f.is(nonblocking) || !f.is(canZeroCopy) || f.is(expectedTCP) {
-			t.Errorf("%+v", *f)
-		}
-		r.ExpectTCP(fd)
-		if r.files.at(int32(fd)).is(expectedTCP) {
-			t.Error("it expects what it knows")
-		}
+	r.ExpectTCP(fd)
+	if r.files.at(int32(fd)).is(expectedTCP) {
+		t.Error("it expects what it knows")
 	}
 	g.close(fd)
 	if a, _ := g.pair(unix.SOCK_DGRAM); a != fd {
@@ -150,6 +144,36 @@ func TestExpectTCP(t *testing.T) {
 	g.quiet()
 	if f := r.files.at(int32(fd)); f.kind != datagrams {
 		t.Errorf("the next file with the number: %+v", *f)
+	}
+}
+
+// TestDuplicateOfExpectedTCP: events of a duplicate are ignored, and only the first duplicate has some.
+func TestDuplicateOfExpectedTCP(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	for _, first := range []bool{true, false} {
+		a, b := g.tcp()
+		g.check(unix.SetNonblock(a, true))
+		r.ExpectTCP(a)
+		g.write(b, "ping")
+		g.do(4, recvTo(a, g.bytes(8), 0))
+		kept, err := unix.FcntlInt(uintptr(a), unix.F_DUPFD_CLOEXEC, 0)
+		g.check(err)
+		g.open(kept)
+		g.do(0, func(s *uring.SQE) { s.PrepClose(a) })
+		g.quiet()
+		g.write(b, "ping")
+		n, err := unix.EpollWait(r.poller.fd, make([]unix.EpollEvent, 1), 0)
+		g.check(err)
+		if (n == 1) != first {
+			t.Errorf("first duplicate %t: %d events", first, n)
+		}
+		g.write(b, "ping") // the event was taken
+		g.quiet()
+		if !r.duplicates {
+			t.Error("the ring does not know that there are duplicates")
+		}
+		g.close(kept)
 	}
 }
 

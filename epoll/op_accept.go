@@ -54,9 +54,6 @@ func (r *Ring) accept(e *entry) verdict {
 	}
 	r.spent += acceptCost
 	r.adopt(int32(n), accepted)
-	if r.files.at(e.Fd).kind == tcp && e.OpFlags&unix.SOCK_NONBLOCK != 0 {
-		r.files.at(int32(n)).flags |= expectedTCP
-	}
 	if multishot {
 		r.post(e, int32(n), 0)
 		return tryAgain

@@ -28,8 +28,14 @@ func (r *Ring) issueConnect(e *entry) {
 	r.setNonblock(e.Fd)
 	f := r.files.at(e.Fd)
 	if f.is(connectUnasked) {
-		f.flags &^= connectUnasked
-		if n := raw(unix.SYS_CONNECT, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), 0, 0, 0); n < 0 {
+		switch n := raw(unix.SYS_CONNECT, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), 0, 0, 0); n {
+		case 0:
+			f.flags &^= connectUnasked
+		case -int(unix.EFAULT), -int(unix.EINVAL), -int(unix.EAFNOSUPPORT):
+			r.fail(e, unix.Errno(-n))
+			return
+		default: // it was reset meanwhile
+			f.flags &^= connectUnasked
 			r.fail(e, unix.EISCONN)
 			return
 		}

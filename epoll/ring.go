@@ -72,9 +72,12 @@ type Ring struct {
 	found     int  // events that the epoll set last had
 	sparse    bool // the last wait was for at most one event
 	minWait   time.Duration
-	made      time.Time
-	hasteTime time.Duration // the constant, but in tests
-	hasteEnds time.Duration // since made; 0 if the epoll set was asked
+	// duplicates: a descriptor was closed while a duplicate kept its file, and with it the registration, which cannot be
+	// removed any more. Those to come are removed before they are closed.
+	duplicates bool
+	made       time.Time
+	hasteTime  time.Duration // the constant, but in tests
+	hasteEnds  time.Duration // since made; 0 if the epoll set was asked
 }
 
 // New makes a ring.

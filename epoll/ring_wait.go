@@ -142,6 +142,7 @@ func (r *Ring) collect(limit time.Duration) int {
 func (r *Ring) signal(fd int32, generation, events uint32) {
 	f := r.files.at(fd)
 	if f.generation != generation {
+		r.duplicates = true // of a file that was closed
 		return
 	}
 	f.signal(events)

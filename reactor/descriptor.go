@@ -47,7 +47,7 @@ type knownFD struct {
 	readShut  bool  // a socket was shut down for receiving
 	family    uint8 // AF_INET, … of a socket; 0 if not asked for yet
 	kind      uint8 // SOCK_STREAM, … of a socket; 0 if not asked for yet
-	tcp       bool  // it is known to be a TCP socket with O_NONBLOCK
+	tcp       bool  // it is known to be a TCP socket with O_NONBLOCK, and the ring was not told yet
 }
 
 // descriptorState is the state of a Descriptor. Init opens it again.

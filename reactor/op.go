@@ -100,6 +100,9 @@ func (o *op) about(l *Loop, on, second *Descriptor) {
 func (o *op) start(run operation, env sender.Env) {
 	token := env.StopToken()
 	if o.begin(run, token) {
+		if o.on != nil && o.on.tcp {
+			o.on.expectTCP()
+		}
 		o.arm()
 		o.watch(token)
 	}

@@ -40,9 +40,9 @@ func (s *Socket) InitStream(l *Loop, fd int) {
 	s.kind = unix.SOCK_STREAM
 }
 
-// InitTCP takes over fd as [Socket.InitStream] does. It must be a TCP socket with O_NONBLOCK set, as [Socket.TryAccept]
-// of a TCP listener returns it: the loop's ring then asks the kernel nothing about it. On epoll and with the build tag
-// reactordebug, another descriptor panics when it is first used.
+// InitTCP takes over fd as [Socket.InitStream] does. It must be a TCP socket with O_NONBLOCK set, which stays set, as
+// [Socket.TryAccept] of a TCP listener returns it: the loop's ring then asks the kernel nothing about it. On epoll and
+// with the build tag reactordebug, another descriptor panics when it is first used.
 func (s *Socket) InitTCP(l *Loop, fd int) {
 	s.InitStream(l, fd)
 	s.tcp = true
@@ -51,10 +51,9 @@ func (s *Socket) InitTCP(l *Loop, fd int) {
 // expectTCP tells the ring what the socket is, before its first entry. Only a ring that finds that out by system calls
 // needs it.
 func (d *Descriptor) expectTCP() {
-	if d.tcp {
-		if ring, ok := d.loop.ring.(interface{ ExpectTCP(fd int) }); ok {
-			ring.ExpectTCP(int(d.fd))
-		}
+	d.tcp = false
+	if ring, ok := d.loop.ring.(interface{ ExpectTCP(fd int) }); ok {
+		ring.ExpectTCP(int(d.fd))
 	}
 }
 

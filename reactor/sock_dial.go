@@ -58,7 +58,6 @@ func (o *DialOp) Start() {
 		o.startFailed(o, env, failure(o.fault))
 		return
 	}
-	o.on.expectTCP()
 	o.start(o, env)
 }
 

@@ -75,7 +75,6 @@ func (o *RecvManyOp) Start() {
 	o.bulk.reset()
 	o.flags = 0
 	o.choose()
-	o.on.expectTCP()
 	o.start(o, env)
 }
 

@@ -90,6 +90,17 @@ func TestInitTCP(t *testing.T) {
 		}
 		unix.Close(fd)
 		r.close(&s, local, &ln.Socket)
+
+		closed := newResult()
+		r.do(func() {
+			if err := s.Open(r.Loop, unix.AF_INET, unix.SOCK_STREAM, 0); err != nil {
+				t.Error(err)
+			}
+			s.Discard()
+			s.RecvMany(reactor.Unlimited).Connect(&recv, seqSinkOf(t, closed, nil, func(reactor.Lease) {}))
+			recv.Start()
+		})
+		closed.expect(t, "error: use of a closed descriptor")
 		ln.hangUp()
 		r.end()
 	})

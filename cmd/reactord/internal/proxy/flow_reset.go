@@ -80,6 +80,18 @@ func (c *conn) acknowledged() (n uint64, holds bool) {
 	return n, holds
 }
 
+// holdsUnacked reports what acknowledged does, which takes the kernel longer than SIOCOUTQ. That is right of a socket
+// which has connected; a client that sent data with its SYN may be in the middle of its handshake.
+func (c *conn) holdsUnacked() bool {
+	if c.sides[client].gone() && !c.sides[server].gone() {
+		if held, err := c.sockets[server].Unacked(); err == nil && held == 0 {
+			return false
+		}
+	}
+	_, holds := c.acknowledged()
+	return holds
+}
+
 // sideReset notes that a side is gone. A flowing connection then drains: the other side is still sent what was received
 // for it.
 func (c *conn) sideReset(side int) {
@@ -106,7 +118,7 @@ func (c *conn) tryReset() {
 			return // the pipe calls tryReset again when it has sent everything or has failed
 		}
 	}
-	if _, holds := c.acknowledged(); !holds {
+	if !c.holdsUnacked() {
 		c.close(c.why, bothSides)
 		return
 	}
