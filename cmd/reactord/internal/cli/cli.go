@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -44,8 +45,7 @@ func Main(line []string) (status int) {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	parser := newParser()
-	command, err := parser.Parse(args)
+	parser, command, err := parseLine(args)
 	if err == nil {
 		err = checkRepeated(command)
 	}
@@ -95,9 +95,40 @@ func switchUser(command *kong.Context) error {
 	return account.Become(c.account())
 }
 
+// parseLine parses a command line. A parser of its command alone takes a fifth of the time and memory to make, which is
+// a quarter of that of a start; the parser of all commands knows what to say about any other line.
+func parseLine(args []string) (parser *kong.Kong, command *kong.Context, err error) {
+	if only := onlyCommand(args[0]); only != nil && !slices.ContainsFunc(args, asksForHelp) {
+		parser = parserOf(only)
+		command, err = parser.Parse(args)
+		if _, ran := errors.AsType[*config.Error](err); err == nil || ran {
+			return parser, command, err
+		}
+	}
+	parser = newParser()
+	command, err = parser.Parse(args)
+	return parser, command, err
+}
+
+func asksForHelp(arg string) bool {
+	return strings.HasPrefix(arg, "-h") || strings.HasPrefix(arg, "--help")
+}
+
+// onlyCommand returns a grammar that has the named command of commands only, or nil.
+func onlyCommand(name string) any {
+	for f := range reflect.TypeFor[commands]().Fields() {
+		if strings.ToLower(f.Name) == name {
+			return reflect.New(reflect.StructOf([]reflect.StructField{f})).Interface()
+		}
+	}
+	return nil
+}
+
 // newParser returns a parser of command lines.
-func newParser() *kong.Kong {
-	return kong.Must(&commands{},
+func newParser() *kong.Kong { return parserOf(&commands{}) }
+
+func parserOf(grammar any) *kong.Kong {
+	return kong.Must(grammar,
 		kong.Name("reactord"),
 		kong.Description("A layer 4 proxy of TCP, TLS and UDP on io_uring, or on epoll if io_uring is not available."),
 		defaults(),

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/reactord/reactord/cmd/reactord/internal/cli/completion"
 	"github.com/reactord/reactord/cmd/reactord/internal/cli/manual"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -18,12 +17,12 @@ type manCommand struct {
 }
 
 // Run prints a manual page.
-func (m manCommand) Run(k *kong.Context) error {
+func (m manCommand) Run() error {
 	w := bufio.NewWriter(os.Stdout)
 	edition := manual.Edition{Version: build.Read().Version, Date: commitTime()}
 	var err error
 	if m.Page == "reactord.1" {
-		err = manual.Commands(w, k.Model, edition)
+		err = manual.Commands(w, newParser().Model, edition)
 	} else {
 		err = manual.Settings(w, edition)
 	}
@@ -52,8 +51,8 @@ type completionCommand struct {
 }
 
 // Run prints the script.
-func (c completionCommand) Run(k *kong.Context) error {
-	return completion.Write(os.Stdout, c.Shell, k.Model, completion.Values{
+func (c completionCommand) Run() error {
+	return completion.Write(os.Stdout, c.Shell, newParser().Model, completion.Values{
 		"ring": config.Rings, "log-level": config.LogLevels, "log-format": config.LogFormats,
 	})
 }
