@@ -181,6 +181,7 @@ func TestWatch(t *testing.T) {
 		c.send([]byte("still here"))
 		c.expect([]byte("still here"))
 	}
+	d.awaitLines("reloaded", 5) // which comes behind "changed"
 	if n := len(d.logged(func(l line) bool { return l.Msg == "reloaded" || l.Msg == refusedReload })); n != 5 {
 		t.Errorf("%d reloads for 5 changes", n)
 	}
