@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// slack is the longest overhead of a measurement on top of its load.
+// slack bounds the overhead of a measurement on top of its load.
 const slack = 30 * time.Second
 
 // A sample is one measurement of one peer.

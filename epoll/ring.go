@@ -75,9 +75,8 @@ type Ring struct {
 	// duplicates: a descriptor was closed while a duplicate kept its file, and with it the registration, which cannot be
 	// removed any more. Those to come are removed before they are closed.
 	duplicates bool
-	made       time.Time
 	hasteTime  time.Duration // the constant, but in tests
-	hasteEnds  time.Duration // since made; 0 if the epoll set was asked
+	hasteEnds  time.Time     // zero if the epoll set was asked
 }
 
 // New makes a ring.
@@ -88,7 +87,6 @@ func New(cfg Config) (*Ring, error) {
 		queueLimit: cfg.Entries,
 		queued:     make([]uint32, 0, cfg.Entries),
 		pool:       pool{limit: cfg.Workers, run: task.run},
-		made:       time.Now(),
 		hasteTime:  hasteTime,
 	}
 	r.messages.init()

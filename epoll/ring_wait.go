@@ -23,7 +23,7 @@ func (r *Ring) Enter(timeout time.Duration) error {
 		r.sinceTurn += turnCost * r.cq.len()
 		return nil
 	}
-	r.sinceTurn, r.hasteEnds = 0, 0
+	r.sinceTurn, r.hasteEnds = 0, time.Time{}
 	if timeout == 0 || !r.sparse || r.woken || r.files.anyReady() || !r.cq.empty() || r.minWait != 0 {
 		woken, err := r.turn(0)
 		if err != nil || woken || timeout == 0 || !r.cq.empty() {
@@ -45,17 +45,17 @@ func (r *Ring) Enter(timeout time.Duration) error {
 // for each completion.
 const haste = 16 * turnCost
 
-// hasteTime is how long the epoll set is not asked. What runs between two calls of Enter may take far longer than their
-// entries, and whoever's events are in the set waits for all of it.
+// hasteTime bounds how long the epoll set is not asked. What runs between two calls of Enter may take far longer than
+// their entries, and whoever's events are in the set waits for all of it.
 const hasteTime = 100 * time.Microsecond
 
 // inHaste reports whether there is still time to do without the epoll set. The time begins with the first such Enter.
 func (r *Ring) inHaste() bool {
-	now := time.Since(r.made)
-	if r.hasteEnds == 0 {
-		r.hasteEnds = now + r.hasteTime
+	now := time.Now()
+	if r.hasteEnds.IsZero() {
+		r.hasteEnds = now.Add(r.hasteTime)
 	}
-	return now < r.hasteEnds
+	return now.Before(r.hasteEnds)
 }
 
 // SetMinWait makes an [Ring.Enter] that waits take at least this long, unless its timeout is shorter: it sleeps, and

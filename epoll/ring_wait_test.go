@@ -142,7 +142,7 @@ func TestHasteEnds(t *testing.T) {
 	g.quiet()
 	g.write(b, "x")
 	for i, end := range []time.Duration{time.Hour, 0} {
-		r.hasteTime, r.hasteEnds = end, 0
+		r.hasteTime, r.hasteEnds = end, time.Time{}
 		other := g.push((*uring.SQE).PrepNop)
 		g.check(g.Enter(-1))
 		g.want(other, 0, 0)

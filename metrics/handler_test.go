@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/reactord/reactord/internal/series/seriestest"
+	"github.com/reactord/reactord/reactor"
 )
 
 // numbers is a collector of one series for each of its names, with the value 9.
@@ -108,9 +109,18 @@ func TestTooManyScrapes(t *testing.T) {
 // When a collector fails, the series of the others are served, and the failure is counted.
 func TestCollectorThatFails(t *testing.T) {
 	twice := func() []string { return []string{"one", "two", "two"} }
-	h := Handler(numbers(twice), NewLoops(nil))
-	seriestest.Get(t, h)
-	page := seriestest.Get(t, h)
+	panics := newLoops(nil, 1, func(int) reactor.Stats { panic("mine") })
+	for _, h := range []http.Handler{
+		Handler(numbers(twice), NewLoops(nil)), Handler(numbers(one), panics), Handler(panics, numbers(one)),
+	} {
+		seriestest.Get(t, h)
+		expectFailure(t, seriestest.Get(t, h))
+	}
+}
+
+// expectFailure checks the page of the second scrape of which a part has failed.
+func expectFailure(t *testing.T, page string) {
+	t.Helper()
 	for _, series := range []string{
 		`numbers{name="one"} 9`,
 		`promhttp_metric_handler_errors_total{cause="gathering"} 1`,

@@ -7,7 +7,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Described is a [Table] or a [Desc].
+// Described describes series: a [Table] or a [Desc].
 type Described interface{ describe(send func(*Desc)) }
 
 func (d *Desc) describe(send func(*Desc)) { send(d) }
@@ -49,7 +49,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// metric is a metric of a [Scrape] for a registry.
+// metric adapts a metric of a [Scrape] to a registry.
 type metric struct {
 	desc *prometheus.Desc
 	read *dto.Metric

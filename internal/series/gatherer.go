@@ -1,6 +1,9 @@
 package series
 
 import (
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	dto "github.com/prometheus/client_model/go"
@@ -20,11 +23,22 @@ func NewGatherer(cs ...*Collector) *Gatherer {
 }
 
 // Gather implements [prometheus.TransactionalGatherer]. The families are in no order, and so are the series of a
-// family. They are valid until done is called.
+// family. They are valid until done is called. The error says which collector has panicked; what it had sent before is
+// there, and so is what the others have.
 func (g *Gatherer) Gather() (families []*dto.MetricFamily, done func(), err error) {
 	s := g.scrapes.Get().(*Scrape)
 	for _, c := range g.collectors {
-		c.collect(s)
+		err = errors.Join(err, collect(c, s))
 	}
-	return s.all(), func() { s.reset(); g.scrapes.Put(s) }, nil
+	return s.all(), func() { s.reset(); g.scrapes.Put(s) }, err
+}
+
+func collect(c *Collector, s *Scrape) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("series: a collector has panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	c.collect(s)
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// reading is a reading of some things.
+// reading holds what was read of some things.
 type reading struct {
 	things []int
 	words  []string

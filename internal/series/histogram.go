@@ -27,7 +27,7 @@ func (o Owner) Histogram(desc *Desc, cells *histogram.Cells, counts []uint64, su
 
 var nothing [256]uint64 // of any cells
 
-// distribution is a metric of durations, with what it points to.
+// distribution holds a metric of durations, and what it points to.
 type distribution struct {
 	dto.Metric
 	histogram          dto.Histogram
@@ -53,7 +53,7 @@ func (s *Scrape) addClassic(m *distribution, cells *histogram.Cells, counts []ui
 	h.SampleCount = &m.n
 }
 
-// bucket is a bucket of a classic histogram, with what it points to.
+// bucket holds a bucket of a classic histogram, and what it points to.
 type bucket struct {
 	dto.Bucket
 	upTo  uint64
@@ -95,7 +95,7 @@ func (s *Scrape) addNative(m *distribution, cells *histogram.Cells, counts []uin
 	h.ZeroCount = &m.zero
 }
 
-// span is a run of buckets of a native histogram, with what it points to.
+// span holds a run of buckets of a native histogram, and what it points to.
 type span struct {
 	dto.BucketSpan
 	offset int32

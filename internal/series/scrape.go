@@ -103,7 +103,7 @@ func (o Owner) send(desc *Desc, kind dto.MetricType, value float64, labels []*dt
 	o.scrape.add(desc, kind, &m.Metric)
 }
 
-// sample is a metric of one number, with what it points to.
+// sample holds a metric of one number, and what it points to.
 type sample struct {
 	dto.Metric
 	value   float64
@@ -111,13 +111,13 @@ type sample struct {
 	gauge   dto.Gauge
 }
 
-// pair is a label, with what it points to.
+// pair holds a label, and what it points to.
 type pair struct {
 	dto.LabelPair
 	name, value string
 }
 
-// list is the labels of a series that has few of them, as nearly all have.
+// list holds the labels of a series that has few of them, as nearly all have.
 type list [4]*dto.LabelPair
 
 // arena hands out memory, and all of it again after a reset.

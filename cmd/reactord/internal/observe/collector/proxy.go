@@ -174,8 +174,8 @@ var (
 )
 
 // NewCollector returns a collector of a proxy's counters. It calls read once for each scrape, on any goroutine and on
-// several goroutines at the same time. The result of read must not change later. Names are
-// unique, and so are the reasons of a [stats.Count] and the ends.
+// several goroutines at the same time. The result of read must not change later. Names are unique, and so
+// are the reasons of a [stats.Count] and the ends.
 func NewCollector(read func() stats.All) prometheus.Collector {
 	return series.NewCollector(func(s *series.Scrape) { sendAll(s, read()) },
 		processTable, accessLogTable, loopTable, listenerTable, udpTable, backendTable, serverTable,
