@@ -144,7 +144,7 @@ func serveUDP(t *testing.T, kind, what string, coalesced bool) {
 	var addr netip.AddrPort
 	var took func() int64
 	var stop func()
-	runtime.GOMAXPROCS(2) // as Reactor.Run has it for one loop, whatever CPUs the process is bound to
+	runtime.GOMAXPROCS(3) // as Reactor.Run has it for one loop, whatever CPUs the process is bound to
 	if kind == "net" {
 		addr, took, stop = serveByNet(t, what == "echo", coalesced)
 	} else {

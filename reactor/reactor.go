@@ -82,10 +82,11 @@ func (r *Reactor) Loops() []*Loop { return r.loops }
 // called on each loop's thread as the loop's first work. If a loop fails, or setup returns an error, the other loops
 // are stopped; Run returns the errors of all loops.
 //
-// Run raises GOMAXPROCS to the number of loops plus one if it is lower, so that the rest of the program does not have
-// to wait for a busy loop.
+// Run raises GOMAXPROCS to the number of loops plus two if it is lower: one for the rest of the program, so that it
+// does not have to wait for a busy loop, and one that is idle. Without an idle one, the runtime takes the processor of
+// each loop that sleeps.
 func (r *Reactor) Run(setup func(*Loop) error) error {
-	if need := len(r.loops) + 1; runtime.GOMAXPROCS(0) < need {
+	if need := len(r.loops) + 2; runtime.GOMAXPROCS(0) < need {
 		runtime.GOMAXPROCS(need)
 	}
 	errs := make([]error, len(r.loops))
