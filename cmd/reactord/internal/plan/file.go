@@ -2,8 +2,10 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -93,4 +95,27 @@ func (f *File) place(path string) string {
 		return "file"
 	}
 	return f.Place(path)
+}
+
+// ListenerPath returns the path of the settings of a listener of the plan, as in "listeners[0]", or "" if the file has
+// no such listener. A listener of a range of ports has those of the range.
+func (f *File) ListenerPath(name string) string {
+	of, _, _ := strings.Cut(name, ":")
+	for i := range f.Config.Listeners {
+		l := &f.Config.Listeners[i]
+		if l.Name == name || l.Name == of && len(l.Address.Ports()) > 1 {
+			return fmt.Sprintf("listeners[%d]", i)
+		}
+	}
+	return ""
+}
+
+// BackendPath returns the path of the settings of a backend, or "".
+func (f *File) BackendPath(name string) string {
+	for i := range f.Config.Backends {
+		if f.Config.Backends[i].Name == name {
+			return fmt.Sprintf("backends[%d]", i)
+		}
+	}
+	return ""
 }

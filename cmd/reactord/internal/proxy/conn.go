@@ -113,7 +113,7 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	case s.needsOpening:
 		c.open(s)
 	default:
-		c.connect(s.router.fallback, nil)
+		c.connect(s.router.fallback[0].backend, nil)
 	}
 }
 

@@ -5,6 +5,7 @@
 //
 // [Start] runs a proxy with a first plan. A Proxy is a [plan.Target]: [Proxy.Prepare] makes what another plan adds, and
 // the change is committed or discarded. [Proxy.Stats] reads its counters, [Proxy.Connections] lists connections.
+// [Proxy.Explain] says what would become of a connection, and a [Preview] says it of a plan that nothing runs by.
 // [Proxy.Drain] ends it in phases; [Proxy.Close] resets all connections. [Proxy.ListenSockets] and
 // [Proxy.StopAccepting] leave accepting to another process. The methods of a Proxy may be called from any goroutine;
 // Prepare, Commit and Discard from one at a time.
@@ -95,6 +96,7 @@
 //	flow      bytes between the two sides: pipes, splicing, resets, timeouts
 //	tls       connections with TLS
 //	udp       sessions
+//	explain   what would become of a connection, and why
 //
 // A worker (worker.go) is what one loop has; worker_descriptors.go waits for descriptors. An association
 // (association.go) is what connections and sessions have in common. Package limit decides whether there is room, and

@@ -92,7 +92,7 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 	}
 	s.prefixRates[1] = prefixes.Renew(l.SourceRate)
 	s.needsOpening = s.expectsHeader() || s.hasPreamble() || s.termination != nil || len(l.Routes) != 0 ||
-		r.fallback == nil
+		len(r.fallback) == 0
 	return s, nil
 }
 

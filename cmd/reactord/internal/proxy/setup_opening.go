@@ -255,32 +255,17 @@ func (o *opening) parseHello() error {
 
 // chooseRoute finds the route, and with it the backend and whether TLS ends here. It is called once.
 func (o *opening) chooseRoute() error {
-	c, s := o.conn, o.settings
-	o.route = s.router.route(&routeRequest{conn: c, speaks: o.transport})
-	switch {
-	case o.route == nil && o.transport != speaksRaw:
-		o.target, o.termination = s.router.fallback, s.termination
-	case o.route != nil:
-		c.ensureIdentity().Route = o.route.name
-		if o.route.restricted() && !o.route.allowed(c.clientAddr().Addr()) {
-			return &refusal{reasonDenied, errRouteDenied}
-		}
-		o.target, o.termination = o.route.targets.draw(&c.worker().random), o.route.termination
+	c := o.conn
+	to, refused := o.settings.choose(&routeRequest{conn: c, speaks: o.transport})
+	if o.route = to.route; to.route != nil {
+		c.ensureIdentity().Route = to.route.name
 	}
-	switch {
-	case o.target == nil:
-		return &refusal{reasonNoRoute, errNoRoute}
-	case o.termination != nil && o.transport == speaksRaw:
-		return &refusal{reasonBadHello, errRaw}
+	if refused != nil {
+		return refused
 	}
+	o.target, o.termination = to.targets.draw(&c.worker().random), to.termination
 	return nil
 }
-
-var (
-	errNoRoute     = errors.New("no route matches that has a backend, and the listener has none")
-	errRouteDenied = errors.New("the client is not allowed to take the route")
-	errRaw         = errors.New("TLS ends here for the route, and the client speaks none")
-)
 
 // proceed ends the opening: the backend is known now.
 func (o *opening) proceed() {

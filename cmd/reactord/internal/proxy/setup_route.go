@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -23,10 +24,10 @@ type router struct {
 	exact      map[string][]int // by SNI: the routes that name it, in order
 	wildcard   map[string][]int // by NAME of "*.NAME"
 	any        []int            // routes without SNI
-	fallback   *upstream.Backend
-	needsHello bool // a route needs the ClientHello
-	decidesTLS bool // whether TLS ends here, and how, depends on the route
-	takesRaw   bool // a route takes clients that speak no TLS
+	fallback   targets          // of the listener itself
+	needsHello bool             // a route needs the ClientHello
+	decidesTLS bool             // whether TLS ends here, and how, depends on the route
+	takesRaw   bool             // a route takes clients that speak no TLS
 }
 
 type route struct {
@@ -57,9 +58,11 @@ type routeLimits struct{ idle, lifetime time.Duration }
 func newRouter(l *plan.Listener, next *table, ends *tlsTermination, before tlsTerminations) (*router, error) {
 	r := &router{exact: map[string][]int{}, wildcard: map[string][]int{}}
 	if l.Backend != "" {
-		if r.fallback = next.backends[l.Backend]; r.fallback == nil {
+		to := next.backends[l.Backend]
+		if to == nil {
 			return nil, fmt.Errorf("there is no backend %q", l.Backend)
 		}
+		r.fallback = targets{{to, 1}}
 	}
 	for i := range l.Routes {
 		c := &l.Routes[i]
@@ -140,6 +143,38 @@ func (r *router) route(a *routeRequest) *route {
 	return &r.routes[i]
 }
 
+// routing is where a connection or session goes.
+type routing struct {
+	route       *route          // nil: none matches, and the backend of the listener serves
+	targets     targets         // to draw the backend from
+	termination *tlsTermination // of TLS with the client, if that ends here
+}
+
+// choose returns where a request goes, or why it is refused: by its route, if there is one.
+func (s *settings) choose(q *routeRequest) (to routing, refused *refusal) {
+	switch to.route = s.router.route(q); {
+	case to.route != nil:
+		to.targets, to.termination = to.route.targets, to.route.termination
+	case q.speaks != speaksRaw:
+		to.targets, to.termination = s.router.fallback, s.termination
+	}
+	switch {
+	case to.route != nil && to.route.restricted() && !to.route.allowed(q.clientAddr().Addr()):
+		return to, &refusal{reasonDenied, errRouteDenied}
+	case len(to.targets) == 0:
+		return to, &refusal{reasonNoRoute, errNoRoute}
+	case to.termination != nil && q.speaks == speaksRaw:
+		return to, &refusal{reasonBadHello, errRaw}
+	}
+	return to, nil
+}
+
+var (
+	errNoRoute     = errors.New("no route matches that has a backend, and the listener has none")
+	errRouteDenied = errors.New("the client is not allowed to take the route")
+	errRaw         = errors.New("TLS ends here for the route, and the client speaks none")
+)
+
 // restricted reports whether some clients may not take the route. To learn the address of a client is a system call.
 func (r *route) restricted() bool { return r.allow != nil || r.deny != nil }
 
@@ -174,30 +209,72 @@ func (r *router) find(a *routeRequest) int {
 	}
 }
 
+// unmet returns the first condition of a route that does not hold, or noCondition.
+func (r *router) unmet(i int, a *routeRequest) condition {
+	if !r.named(i, a.identity().SNI) {
+		return conditionSNI
+	}
+	return r.routes[i].unmet(a)
+}
+
+// named reports whether a route is for clients that ask for a name, or for none.
+func (r *router) named(i int, sni string) bool {
+	has := func(routes []int) bool {
+		_, found := slices.BinarySearch(routes, i)
+		return found
+	}
+	if has(r.any) || sni != "" && has(r.exact[sni]) {
+		return true
+	}
+	for more := sni != ""; more; {
+		if _, sni, more = strings.Cut(sni, "."); more && has(r.wildcard[sni]) {
+			return true
+		}
+	}
+	return false
+}
+
 // first returns the first of these routes that matches, or before if that comes before it.
 func (r *router) first(routes []int, a *routeRequest, before int) int {
 	for _, i := range routes {
 		if i >= before {
 			break
 		}
-		if r.routes[i].matches(a) {
+		if r.routes[i].unmet(a) == noCondition {
 			return i
 		}
 	}
 	return before
 }
 
-// matches reports whether all conditions hold but that of the SNI.
-func (r *route) matches(a *routeRequest) bool {
-	if a.speaks != 0 && a.speaks&r.transports == 0 {
-		return false
+// condition is a condition of a route.
+type condition uint8
+
+const (
+	noCondition condition = iota
+	conditionSNI
+	conditionTransport
+	conditionALPN
+	conditionSources
+	conditionDestinations
+	conditionPorts
+)
+
+// unmet returns the first condition that does not hold, that of the SNI aside, or noCondition.
+func (r *route) unmet(a *routeRequest) condition {
+	switch {
+	case a.speaks != 0 && a.speaks&r.transports == 0:
+		return conditionTransport
+	case len(r.alpn) != 0 && !slices.ContainsFunc(a.identity().Offered, r.offers):
+		return conditionALPN
+	case r.clients != nil && !r.clients.Contains(a.clientAddr().Addr()):
+		return conditionSources
+	case r.destinations != nil && !r.destinations.Contains(a.destinationAddr().Addr()):
+		return conditionDestinations
+	case len(r.ports) != 0 && !slices.Contains(r.ports, int(a.destinationAddr().Port())):
+		return conditionPorts
 	}
-	if len(r.alpn) != 0 && !slices.ContainsFunc(a.identity().Offered, r.offers) {
-		return false
-	}
-	return (r.clients == nil || r.clients.Contains(a.clientAddr().Addr())) &&
-		(r.destinations == nil || r.destinations.Contains(a.destinationAddr().Addr())) &&
-		(len(r.ports) == 0 || slices.Contains(r.ports, int(a.destinationAddr().Port())))
+	return noCondition
 }
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
@@ -205,7 +282,8 @@ func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, pr
 // routeRequest is a connection or session that needs a route. It asks the kernel for an address once, and only if a
 // route needs it.
 type routeRequest struct {
-	conn                *conn      // nil for a UDP session, whose addresses are known
+	conn                *conn      // nil if what it is asked for is known
+	known               *identity  // without conn; may be nil
 	speaks              transports // 0 if unknown
 	client, destination netip.AddrPort
 	route               *route // of a UDP session
@@ -213,21 +291,25 @@ type routeRequest struct {
 
 // identity returns the identity of the client, which may be empty.
 func (q *routeRequest) identity() *identity {
-	if q.conn == nil || q.conn.identity == nil {
+	known := q.known
+	if q.conn != nil {
+		known = q.conn.identity
+	}
+	if known == nil {
 		return &noIdentity
 	}
-	return q.conn.identity
+	return known
 }
 
 func (q *routeRequest) clientAddr() netip.AddrPort {
-	if !q.client.IsValid() {
+	if !q.client.IsValid() && q.conn != nil {
 		q.client = q.conn.clientAddr()
 	}
 	return q.client
 }
 
 func (q *routeRequest) destinationAddr() netip.AddrPort {
-	if !q.destination.IsValid() {
+	if !q.destination.IsValid() && q.conn != nil {
 		q.destination = q.conn.destination()
 	}
 	return q.destination

@@ -130,7 +130,7 @@ func TestRouteByPortAndItsClients(t *testing.T) {
 	r := route{ports: []int{80, 443}}
 	for port, want := range map[uint16]bool{80: true, 443: true, 8080: false} {
 		a := &routeRequest{destination: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), port)}
-		if r.matches(a) != want {
+		if (r.unmet(a) == noCondition) != want {
 			t.Errorf("port %d: %t", port, !want)
 		}
 	}

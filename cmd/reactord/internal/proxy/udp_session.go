@@ -38,17 +38,11 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	w, a := l.worker, l.associate()
 	l.stats.accepted.Add(1)
 	q := routeRequest{client: unmapped(from), destination: unmapped(local)}
-	to := s.router.fallback
-	if q.route = s.router.route(&q); q.route != nil {
-		to = q.route.targets.draw(&w.random)
+	to, refused := s.choose(&q)
+	if q.route = to.route; refused != nil {
+		return a.refuseSession(s, &q, refused.why, refused.err)
 	}
-	switch {
-	case q.route != nil && !q.route.allowed(q.client.Addr()):
-		return a.refuseSession(s, &q, reasonDenied, errRouteDenied)
-	case to == nil:
-		return a.refuseSession(s, &q, reasonNoRoute, errNoRoute)
-	}
-	a.assign(to, q.route)
+	a.assign(to.targets.draw(&w.random), q.route)
 	a.backend.upstream.Began(a.began)
 	if err := a.take(&balance.Request{ClientAddr: q.client.Addr()}); err != nil {
 		why := reasonNoneAvailable

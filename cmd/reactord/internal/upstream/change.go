@@ -57,6 +57,15 @@ func (d *Directory) Prepare(p *plan.Plan) *Change {
 	return c
 }
 
+// Preview puts a plan in force without a loop, and returns its backends by name: no server is checked, and each stays
+// as it begins. It is for a directory whose [Config] has no Loop, and is called once.
+func (d *Directory) Preview(p *plan.Plan) map[string]*Backend {
+	c := d.Prepare(p)
+	next := c.next
+	d.inForce.Store(&next)
+	return c.Backends()
+}
+
 // same reports whether another plan has the same backend.
 func (m *membership) same(b *plan.Backend) bool {
 	return m != nil && m.plan.Settings == b.Settings && m.plan.Keys == b.Keys && slices.Equal(m.plan.Servers, b.Servers)

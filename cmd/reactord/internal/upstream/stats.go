@@ -22,6 +22,15 @@ func (d *Directory) All() iter.Seq2[*Backend, []*Server] {
 	}
 }
 
+// Servers returns the servers of a backend in force, sorted by address; none if it has left the plan. It may be called
+// from any goroutine.
+func (d *Directory) Servers(b *Backend) []*Server {
+	if m := (*d.inForce.Load())[b.Name]; m != nil && m.backend == b {
+		return m.servers
+	}
+	return nil
+}
+
 // Stats reads the counters of the backend, whose servers come from [Directory.All]. It may be called from any
 // goroutine.
 func (b *Backend) Stats(servers []*Server) stats.Backend {

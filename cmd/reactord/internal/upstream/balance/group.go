@@ -2,6 +2,7 @@ package balance
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
@@ -134,3 +135,30 @@ func (g *Group) HasUntried(tried *Set) bool {
 // InUse reports whether the server may be picked at all: it has a weight, belongs to the subset, and is healthy or,
 // in panic, not waiting.
 func (g *Group) InUse(index int) bool { return g.members[index].live }
+
+// Snapshot returns a copy of g with the connections of this moment. A Pick of it counts nowhere else.
+func (g *Group) Snapshot() *Group {
+	next := *g
+	next.members = slices.Clone(g.members)
+	for i := range next.members {
+		m := &next.members[i]
+		load := &Load{}
+		load.n.Store(m.load.n.Load())
+		load.limit.Store(m.load.limit.Load())
+		m.load = load
+	}
+	return &next
+}
+
+// Portions returns which part of the connections each server gets in the long run, by its weight and the share of its
+// priority and locality; connections and limits aside.
+func (g *Group) Portions() []float64 {
+	all := make([]float64, len(g.members))
+	for i := range g.sets {
+		s := &g.sets[i]
+		for _, k := range s.live {
+			all[k] = s.share * float64(g.members[k].weight) * s.inverse
+		}
+	}
+	return all
+}
