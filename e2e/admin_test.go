@@ -450,3 +450,48 @@ func (a *administered) readPages(t *testing.T, want int) {
 		t.Errorf("%d connections listed, want %d", len(seen), want)
 	}
 }
+
+// TestAdminExplain explains where a client would land, and why one has landed where it is.
+func TestAdminExplain(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		a := administer(t, ring, serve(t, echo), serve(t, echo))
+		a.ctl("server", "set", "app", "one", "--state", "drain")
+		c := dial(t, a.addr)
+		c.send([]byte("x"))
+		c.expect([]byte("x"))
+		a.ctl("server", "set", "app", "two", "--state", "drain")
+		a.ctl("server", "set", "app", "one", "--state", "up")
+		var x struct {
+			Outcome, Listener string
+			Connection        struct{ Client, Backend, Server string }
+			Backends          []struct {
+				Servers []struct {
+					Server, State, Origin string
+					Chosen                bool
+				}
+			}
+		}
+		a.read(&x, "explain", "--connection", a.connections()[0].ID)
+		if at := x.Connection; at.Server != "two" || at.Backend != "app" || at.Client != c.LocalAddr().String() {
+			t.Errorf("the connection: %+v", at)
+		}
+		if s := x.Backends[0].Servers; x.Outcome != "forward" || len(s) != 2 || s[0].Chosen == s[1].Chosen {
+			t.Fatalf("one like it: %+v", x)
+		}
+		for _, s := range x.Backends[0].Servers {
+			if s.Chosen != (s.Server == "one") || !strings.Contains(s.Origin, a.file+":") {
+				t.Errorf("server %+v", s)
+			}
+		}
+		text := a.ctl("explain", "--from", "192.0.2.1")
+		if !strings.HasPrefix(text, "listener web: the connection is forwarded\n") {
+			t.Errorf("ctl explain:\n%s", text)
+		}
+		for _, args := range []string{"--connection 4711", "--from 192.0.2.1 --listener none"} {
+			if r := a.tryCtl(append([]string{"explain"}, strings.Fields(args)...)...); r.code != 1 ||
+				!strings.Contains(r.stderr, "not found") {
+				t.Errorf("ctl explain %s: %+v", args, r)
+			}
+		}
+	})
+}

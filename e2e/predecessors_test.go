@@ -124,6 +124,9 @@ func TestPredecessors(t *testing.T) {
 		if one := c.ids("--pid", fmt.Sprint(oldest)); !slices.Equal(one, ids[2:]) {
 			t.Errorf("connections of the oldest process are %q", one)
 		}
+		if text := c.ctl("explain", "--connection", ids[2]); !strings.Contains(text, "is forwarded") {
+			t.Errorf("a connection of the oldest process:\n%s", text)
+		}
 		c.ctl("close", ids[2])
 		c.conns[0].expectReset()
 		c.awaitGone(oldest)

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-var updateTables = flag.Bool("update-tables", false, "write testdata/ctl.txt")
+var updateTables = flag.Bool("update-tables", false, "write what commands print into testdata")
 
 // serveAdmin serves the admin API of a daemon in memory, and returns its address.
 func serveAdmin(t *testing.T, d admin.Daemon) string {
@@ -52,6 +52,7 @@ func TestCtl(t *testing.T) {
 	var got strings.Builder
 	for _, args := range []string{
 		"status", "plan", "config", "listeners", "backends", "servers", "servers --backend app", "servers --backend none",
+		"explain --listener web --from 192.0.2.7 --sni x.test", "explain --listener none",
 		"connections", "connections --client 10.0.0.2/31 --limit 1", "connections --min-age 2s --server b", "discovery",
 		"server set app a --state drain --weight 50", "server reset app 192.0.2.1:80", "server reset app a",
 		"server set app c --weight 1",
@@ -67,9 +68,14 @@ func TestCtl(t *testing.T) {
 		}
 		got.WriteString("\n")
 	}
-	const golden = "testdata/ctl.txt"
+	compareWith(t, "testdata/ctl.txt", got.String())
+}
+
+// compareWith compares what commands have printed with a file.
+func compareWith(t *testing.T, golden, got string) {
+	t.Helper()
 	if *updateTables {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,8 +83,8 @@ func TestCtl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s differs; go test ./cmd/reactord/internal/cli -run TestCtl -update-tables writes it:\n%s", golden, diff)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs; go test ./cmd/reactord/internal/cli -update-tables writes it:\n%s", golden, diff)
 	}
 }
 

@@ -12,6 +12,8 @@
 //	demo.go        demo: a proxy in front of an echo server
 //	envoy.go       envoy: the daemon in place of an Envoy
 //	check.go       check: the errors of a file
+//	explain.go     explain, ctl explain: what becomes of a connection, and why
+//	test.go        test: cases of clients, and what is expected of them
 //	config.go      config: a file with all defaults
 //	schema.go      schema: the JSON Schema of files
 //	ctl*.go        ctl: the client of the admin API, and its tables

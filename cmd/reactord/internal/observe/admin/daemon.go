@@ -18,6 +18,8 @@ type Daemon interface {
 	Config() []byte // as a configuration file
 	Listeners() []stats.Listener
 	Backends() []stats.Backend
+	// Explain returns what would happen to a connection of a client now.
+	Explain(ctx context.Context, q *ExplanationQuery) (stats.Explanation, error)
 	Servers() []stats.Server
 	Discovery() []stats.Source
 	XDS() (stats.ControlPlane, error) // ErrNotFound without a control plane

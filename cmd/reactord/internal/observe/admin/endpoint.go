@@ -34,6 +34,8 @@ var (
 		0, "application/yaml"}
 	ListListeners = Endpoint[None, Listeners]{http.MethodGet, "/v1/listeners", "listListeners",
 		"The listeners, with their counters.", 0, ""}
+	GetExplanation = Endpoint[ExplanationQuery, stats.Explanation]{http.MethodGet, "/v1/explanation", "getExplanation",
+		"What would happen to a connection of a client now, and why. It changes nothing.", 0, ""}
 	ListBackends = Endpoint[None, Backends]{http.MethodGet, "/v1/backends", "listBackends",
 		"The backends.", 0, ""}
 	ListServers = Endpoint[ServerQuery, Servers]{http.MethodGet, "/v1/servers", "listServers",

@@ -36,6 +36,7 @@ func routes() []route {
 		bind(GetPlan, (*API).plan),
 		raw(GetConfig, (*API).config),
 		bind(ListListeners, (*API).listeners),
+		bind(GetExplanation, (*API).explanation),
 		bind(ListBackends, (*API).backends),
 		bind(ListServers, (*API).servers),
 		bind(GetServer, (*API).server1),
@@ -170,6 +171,10 @@ func (a *API) plan(context.Context, *None) (Plan, error) {
 
 func (a *API) listeners(context.Context, *None) (Listeners, error) {
 	return Listeners{list(a.daemon.Listeners())}, nil
+}
+
+func (a *API) explanation(ctx context.Context, q *ExplanationQuery) (stats.Explanation, error) {
+	return a.daemon.Explain(ctx, q)
 }
 
 func (a *API) backends(context.Context, *None) (Backends, error) {

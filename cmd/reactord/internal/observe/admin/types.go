@@ -119,6 +119,18 @@ type Listeners struct {
 	Listeners []stats.Listener `json:"listeners"`
 }
 
+// ExplanationQuery describes a client, or names an open connection.
+type ExplanationQuery struct {
+	Connection string `query:"connection" doc:"Id of an open connection, instead of everything else."`
+	Listener   string `query:"listener" doc:"Name of the listener. Default: the only one."`
+	From       string `query:"from" doc:"Address of the client: IP or IP:PORT. Default: none, as of a client of a unix socket."`
+	Via        string `query:"via" doc:"Address of a proxy that sends a PROXY header with the addresses from and to, or unix."`
+	To         string `query:"to" doc:"Address that the client connects to: IP:PORT. Default: that of the listener."`
+	SNI        string `query:"sni" doc:"Server name of its ClientHello."`
+	ALPN       string `query:"alpn" doc:"Protocols of its ClientHello, separated by commas."`
+	TLS        bool   `query:"tls" doc:"The client speaks TLS. It does with sni or alpn."`
+}
+
 // Backends holds all backends.
 type Backends struct {
 	Backends []stats.Backend `json:"backends"`

@@ -113,6 +113,34 @@ func (d *Daemon) Backends() []stats.Backend {
 	}}
 }
 
+// Explain explains that a route does not match, and that one of two servers is chosen.
+func (d *Daemon) Explain(_ context.Context, q *admin.ExplanationQuery) (stats.Explanation, error) {
+	if q.Listener != "" && q.Listener != "web" {
+		return stats.Explanation{}, fmt.Errorf("%w: listener %q", admin.ErrNotFound, q.Listener)
+	}
+	return stats.Explanation{
+		Listener: "web", Outcome: "forward",
+		Steps: []stats.ExplainedStep{{
+			Setting: "allow", OK: true, Text: q.From + " is in one of the networks", Origin: "proxy.yaml:4:5",
+		}},
+		Routes: []stats.ExplainedRoute{
+			{Name: "mail", Unmet: "sni", Text: "none is not mail.test", Origin: "proxy.yaml:6:9"},
+			{Name: "rest", Origin: "proxy.yaml:8:5"},
+		},
+		Route:  "rest",
+		Limits: []stats.ExplainedLimit{{Setting: "max_connections", Of: "listener web", Now: 4, Limit: 100}},
+		Backends: []stats.ExplainedBackend{{
+			Backend: "app", Percent: 100, Outcome: "forward", Policy: "maglev", Hashes: true, ClientTLS: "none", Header: "v2",
+			Servers: []stats.ExplainedServer{
+				{Server: "a", Address: "192.0.2.1:80", State: stats.ServerUp, Weight: 10, Percent: 100, Connections: 2,
+					MaxConnections: 100, Chosen: true, Origin: "proxy.yaml:9:5"},
+				{Server: "b", Address: "192.0.2.2:80", State: stats.ServerDown, Weight: 1, Origin: "dns app.test"},
+			},
+			Timeouts: []stats.ExplainedTimeout{{Setting: "idle_timeout", Seconds: 600, Origin: "default"}},
+		}},
+	}, nil
+}
+
 // Servers returns the servers.
 func (d *Daemon) Servers() []stats.Server {
 	d.mu.Lock()
