@@ -151,10 +151,13 @@ func TestDivideIsExact(t *testing.T) {
 	}
 }
 
+// With -cpu 1,2: alone, and with another loop that does the same.
 func BenchmarkAdmission(b *testing.B) {
 	_, all := divided(100, 0, 0)
-	for b.Loop() {
-		all[0].Take()
-		all[0].Give()
-	}
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			all[0].Take()
+			all[0].Give()
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package balance
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -90,4 +91,20 @@ func TestLoadBeyondItsLimit(t *testing.T) {
 		}
 	}()
 	new(Load).Give()
+}
+
+// With -cpu 1,2: alone, and with another loop that does the same.
+func BenchmarkLoad(b *testing.B) {
+	for _, limit := range []int{0, 1000} {
+		b.Run(fmt.Sprintf("limit %d", limit), func(b *testing.B) {
+			var l Load
+			l.SetLimit(limit)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					l.Take()
+					l.Give()
+				}
+			})
+		})
+	}
 }
