@@ -22,7 +22,7 @@ import (
 type explainCommand struct {
 	Config string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
 	clientFlags
-	At   laboratory.States `placeholder:"BACKEND/SERVER=STATE" help:"State of a server: up, down, drain or maintenance. Default: each server is up."`
+	At   laboratory.States `placeholder:"BACKEND/SERVER=STATE" help:"State of a server: up, down, drain or maintenance. Default: as in the file, and up by its check."`
 	JSON bool              `name:"json" help:"Print JSON."`
 }
 
@@ -116,16 +116,19 @@ func showExplanation(w io.Writer, x *stats.Explanation, colour bool) {
 }
 
 // describeOutcome describes what becomes of a connection.
-func describeOutcome(outcome, reason string) string {
-	text := map[string]string{
-		"forward": "the connection is forwarded", "queue": "the connection waits for a server",
-		"wait": "the connection is not accepted yet", "refuse": "the connection is refused",
-		"unknown": "it is not known what a connection like it would get",
+func describeOutcome(outcome stats.Outcome, reason string) string {
+	text := map[stats.Outcome]string{
+		stats.OutcomeForward: "the connection is forwarded",
+		stats.OutcomeQueue:   "the connection waits for a server",
+		stats.OutcomeWait:    "the connection is not accepted yet",
+		stats.OutcomeRefuse:  "the connection is refused",
+		stats.OutcomeUnknown: "it is not known what a connection like it would get",
 	}[outcome]
+	text = cmp.Or(text, plain(string(outcome))) // of a later version
 	if reason != "" {
 		text += ": " + plain(reason)
 	}
-	return cmp.Or(text, outcome)
+	return text
 }
 
 // at formats the origin of a setting.
@@ -188,12 +191,8 @@ func showLimits(c *ctl, w io.Writer, x *stats.Explanation) {
 func showTimeouts(c *ctl, w io.Writer, x *stats.Explanation) {
 	t := newTable("TIMEOUT", "OF", ">VALUE", "ORIGIN")
 	add := func(of string, all []stats.ExplainedTimeout) {
-		for _, l := range all {
-			value := "none"
-			if l.Seconds > 0 {
-				value = l.Seconds.Duration().String()
-			}
-			t.add(l.Setting, of, value, l.Origin)
+		for i := range all {
+			t.add(all[i].Setting, of, &all[i], all[i].Origin)
 		}
 	}
 	add("listener "+x.Listener, x.Timeouts)

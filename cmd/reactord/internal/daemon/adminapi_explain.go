@@ -71,7 +71,7 @@ func (d *adminDaemon) explainClient(q *admin.ExplanationQuery, file *plan.File) 
 	x, err := d.proxy.Explain(c, file)
 	switch {
 	case errors.Is(err, proxy.ErrNoListener) && q.Listener != "":
-		return stats.Explanation{}, fmt.Errorf("%w: listener %q", admin.ErrNotFound, q.Listener)
+		return stats.Explanation{}, fmt.Errorf("%w: %w", admin.ErrNotFound, err)
 	case err != nil:
 		return stats.Explanation{}, err
 	}

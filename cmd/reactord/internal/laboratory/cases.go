@@ -14,13 +14,13 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
-// Cases are what a file expects of a configuration.
+// Cases holds what a file expects of a configuration.
 type Cases struct {
 	Config string // path of the configuration
 	All    []Case
 }
 
-// Case is a client, and what is expected of its connection.
+// Case describes a client, and what is expected of its connection.
 type Case struct {
 	Name   string
 	File   string
@@ -33,7 +33,7 @@ type Case struct {
 // Place returns where the case is: FILE:LINE:COLUMN.
 func (c *Case) Place() string { return fmt.Sprintf("%s:%d:%d", c.File, c.At.Line, c.At.Column) }
 
-// Expectation is what is expected of a connection. What is nil is not compared.
+// Expectation holds what is expected of a connection. What is nil is not compared.
 type Expectation struct {
 	Outcome     *string            `yaml:"outcome" enum:"forward,queue,wait,refuse"`
 	Reason      *string            `yaml:"reason"`   // of the access log, as denied/opening
@@ -49,7 +49,7 @@ type Expectation struct {
 	Timeouts    map[string]string  `yaml:"timeouts"`    // such as idle_timeout: 1h
 }
 
-// casesForm is the form of a file of cases.
+// casesForm has the keys of a file of cases.
 type casesForm struct {
 	Config string     `yaml:"config"`
 	At     States     `yaml:"at"`
@@ -90,7 +90,7 @@ func ReadCases(path string) (*Cases, error) {
 
 // parseCases reads the text of a file of cases.
 func parseCases(path string, text []byte) (*Cases, []*yamltree.Error) {
-	top, found, err := readNode(text)
+	top, found, err := yamltree.Read(text, maxDepth, maker{})
 	if at, ok := errors.AsType[*yamltree.Error](err); ok {
 		return nil, []*yamltree.Error{at}
 	}
@@ -155,7 +155,7 @@ func (n *node) itemsOf(key string) (all []yamltree.Position) {
 	return nil
 }
 
-// timeoutNames are the timeouts that an explanation may have.
+// timeoutNames lists the timeouts that an explanation may have.
 var timeoutNames = []string{
 	"inspect_timeout", "client_handshake_timeout", "queue.timeout", "connect_timeout", "total_connect_timeout",
 	"server_handshake_timeout", "first_byte_timeout", "idle_timeout", "half_close_timeout", "lifetime", "user_timeout",

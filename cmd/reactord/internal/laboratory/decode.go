@@ -1,7 +1,6 @@
 package laboratory
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -10,7 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
-// node is a value of a file of cases, with its place. It has one of the rest.
+// node holds a value of a file of cases with its place. It has one of the rest.
 type node struct {
 	at      yamltree.Position
 	scalar  *yamltree.Scalar
@@ -43,7 +42,7 @@ func (d *decoder) add(at yamltree.Position, format string, args ...any) {
 	d.errs = append(d.errs, at.Errorf(format, args...))
 }
 
-// set sets v, whose type is one of those that a file of cases has. keys is what v is the value of. enum are the words
+// set sets v, whose type is one of those that a file of cases has. key is what v is the value of. enum has the words
 // that it may be, separated by commas; "" for any text.
 func (d *decoder) set(v reflect.Value, n node, key, enum string) {
 	switch v.Kind() {
@@ -156,12 +155,3 @@ func (d *decoder) fields(v reflect.Value, n node, key string) {
 
 // maxDepth bounds the levels of a file of cases.
 const maxDepth = 8
-
-// readNode reads the only document of a text.
-func readNode(text []byte) (n node, found bool, err error) {
-	n, found, err = yamltree.Read(text, maxDepth, maker{})
-	if err != nil {
-		return n, found, fmt.Errorf("%w", err)
-	}
-	return n, found, nil
-}

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// Laboratory is a configuration to be asked. One goroutine at a time may use it.
+// Laboratory answers questions about a configuration. One goroutine at a time may use it.
 type Laboratory struct {
 	file *plan.File
 	plan *plan.Plan

@@ -46,7 +46,7 @@ func try(t *testing.T, path string) (all []Result) {
 	return all
 }
 
-// routes is a configuration with a route, a hash and TLS to a server.
+// routes configures a route, a hash and TLS to a server.
 const routes = `
 listeners:
   - name: front

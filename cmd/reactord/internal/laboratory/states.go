@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
-// States are states of servers that are not as in the file, by "BACKEND/SERVER", where SERVER is a name or an address:
-// "down", "drain", "maintenance", or "up".
+// States maps servers, as "BACKEND/SERVER" with a name or an address, to a state other than that in the file: "down",
+// "drain", "maintenance", or "up".
 type States map[string]string
 
 // StateError reports a state of a server that cannot be assumed.
@@ -20,10 +20,10 @@ type StateError struct{ Server, State, Text string }
 // Error returns "BACKEND/SERVER=STATE: text".
 func (e *StateError) Error() string { return e.Server + "=" + e.State + ": " + e.Text }
 
-// reasonAssumed is why a server is not up.
+// reasonAssumed says why a server is not up.
 const reasonAssumed = "assumed"
 
-// assumed is what is known of servers.
+// assumed holds what is known of servers.
 type assumed struct {
 	overrides map[plan.ServerKey]plan.Override
 	health    upstream.Handover

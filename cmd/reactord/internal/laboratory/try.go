@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// Result is what has come of a case.
+// Result holds what has come of a case.
 type Result struct {
 	Case        *Case
 	Differences []string           // from what is expected, for people; none: the case has passed
@@ -53,7 +53,7 @@ func (c *comparison) same(what string, want *string, got string) {
 // compare returns how an explanation differs.
 func (e *Expectation) compare(x *stats.Explanation) []string {
 	c := &comparison{}
-	c.same("outcome", e.Outcome, x.Outcome)
+	c.same("outcome", e.Outcome, string(x.Outcome))
 	c.same("reason", e.Reason, x.Reason)
 	c.same("route", e.Route, x.Route)
 	c.same("backend", e.Backend, ofBackends(x, func(b *stats.ExplainedBackend) string { return b.Backend }))
@@ -74,7 +74,7 @@ func (e *Expectation) compare(x *stats.Explanation) []string {
 	for _, name := range slices.Sorted(maps.Keys(e.Timeouts)) {
 		want, got := e.Timeouts[name], timeoutsOf(x, name)
 		if d, err := time.ParseDuration(want); err == nil {
-			want = formatTimeout(d)
+			want = (&stats.ExplainedTimeout{Seconds: stats.Of(d)}).String()
 		}
 		if got != want {
 			c.add(name, got, want)
@@ -202,8 +202,8 @@ func serverNamesOf(b *stats.ExplainedBackend) string {
 func timeoutsOf(x *stats.Explanation, name string) string {
 	var all []string
 	add := func(of []stats.ExplainedTimeout) {
-		for _, t := range of {
-			if value := formatTimeout(t.Seconds.Duration()); t.Setting == name && !slices.Contains(all, value) {
+		for i := range of {
+			if value := of[i].String(); of[i].Setting == name && !slices.Contains(all, value) {
 				all = append(all, value)
 			}
 		}
@@ -213,12 +213,4 @@ func timeoutsOf(x *stats.Explanation, name string) string {
 		add(x.Backends[i].Timeouts)
 	}
 	return strings.Join(all, ", ")
-}
-
-// formatTimeout formats a timeout as explanations are printed.
-func formatTimeout(d time.Duration) string {
-	if d == 0 {
-		return "none"
-	}
-	return d.String()
 }

@@ -101,14 +101,14 @@ func (e *explainer) explain() {
 		e.decidePeer()
 	}
 	for _, stage := range []func() *refusal{e.readHeader, e.readPreamble, e.readHello} {
-		if e.out.Outcome == outcomeRefuse {
+		if e.out.Outcome == stats.OutcomeRefuse {
 			return
 		}
 		if no := stage(); no != nil {
 			e.refuse(no.why.String())
 		}
 	}
-	if e.out.Outcome == outcomeRefuse {
+	if e.out.Outcome == stats.OutcomeRefuse {
 		return
 	}
 	to, no := e.chooseRoute()
@@ -122,18 +122,10 @@ func (e *explainer) explain() {
 	e.listBackends(to)
 }
 
-// The outcomes of a connection.
-const (
-	outcomeForward = "forward"
-	outcomeQueue   = "queue"
-	outcomeWait    = "wait"
-	outcomeRefuse  = "refuse"
-)
-
-func (e *explainer) refuse(why string) { e.settle(outcomeRefuse, why) }
+func (e *explainer) refuse(why string) { e.settle(stats.OutcomeRefuse, why) }
 
 // settle decides on the outcome, unless it was decided before.
-func (e *explainer) settle(outcome, why string) {
+func (e *explainer) settle(outcome stats.Outcome, why string) {
 	if e.out.Outcome == "" {
 		e.out.Outcome, e.out.Reason = outcome, why
 	}
@@ -189,9 +181,9 @@ func (e *explainer) decideLimits() {
 			continue
 		}
 		e.note("max_connections", false, "%s has as many connections as it may have", l.Of)
-		outcome := outcomeWait
+		outcome := stats.OutcomeWait
 		if e.settings.reject || e.shared.isUDP() {
-			outcome = outcomeRefuse
+			outcome = stats.OutcomeRefuse
 		}
 		e.settle(outcome, rejectionReasons[rejectLimit]+"/accept")
 	}

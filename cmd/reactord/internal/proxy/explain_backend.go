@@ -16,20 +16,20 @@ import (
 // listBackends explains the backends that a connection may get.
 func (e *explainer) listBackends(to routing) {
 	sum, before := to.targets[len(to.targets)-1].sum, uint64(0)
-	outcome, why := "", ""
+	outcome, why := stats.Outcome(""), ""
 	for _, t := range to.targets {
 		b := e.explainBackend(to, t.backend)
 		b.Percent = 100 * float64(t.sum-before) / float64(sum)
 		before = t.sum
 		e.out.Backends = append(e.out.Backends, b)
-		if outcome == "" || b.Outcome == outcomeForward {
+		if outcome == "" || b.Outcome == stats.OutcomeForward {
 			outcome, why = b.Outcome, b.Reason
 		}
 	}
 	e.settle(outcome, why)
 }
 
-// backendView is a backend as it is at one moment.
+// backendView holds a backend as it is at one moment.
 type backendView struct {
 	*upstream.Backend
 	group    *upstream.Group
@@ -53,8 +53,14 @@ func (e *explainer) explainBackend(to routing, of *upstream.Backend) stats.Expla
 	for i, server := range v.group.Servers {
 		at[server] = i
 	}
+	eligible := 0
+	for _, portion := range portions {
+		if portion > 0 {
+			eligible++
+		}
+	}
 	chosen := e.pick(&b, v, group)
-	if left := len(portions) - count(portions, 0); !b.Hashes && left > 1 {
+	if !b.Hashes && eligible > 1 {
 		chosen = noneChosen // any of them
 	}
 	for _, server := range e.proxy.upstreams.Servers(of) {
@@ -72,15 +78,6 @@ func (e *explainer) explainBackend(to routing, of *upstream.Backend) stats.Expla
 	e.listTLS(&b, to, v)
 	e.listTimeouts(&b, to, v)
 	return b
-}
-
-func count[T comparable](all []T, value T) (n int) {
-	for _, v := range all {
-		if v == value {
-			n++
-		}
-	}
-	return n
 }
 
 // listTLS lists the TLS that this proxy speaks.
@@ -183,17 +180,17 @@ func (e *explainer) pick(b *stats.ExplainedBackend, v *backendView, group *balan
 	}
 	switch full := errors.Is(err, balance.ErrFull); {
 	case err == nil && (queued == 0 || e.shared.isUDP()):
-		b.Outcome = outcomeForward
+		b.Outcome = stats.OutcomeForward
 		return i
 	case err == nil:
-		b.Outcome, b.Reason = outcomeQueue, "others wait"
+		b.Outcome, b.Reason = stats.OutcomeQueue, "others wait"
 		return i
 	case full && queued < size && !e.shared.isUDP():
-		b.Outcome, b.Reason = outcomeQueue, "there is no room, or the health of no server is known yet"
+		b.Outcome, b.Reason = stats.OutcomeQueue, "there is no room, or the health of no server is known yet"
 	case full:
-		b.Outcome, b.Reason = outcomeRefuse, reasonQueueFull.String()
+		b.Outcome, b.Reason = stats.OutcomeRefuse, reasonQueueFull.String()
 	default:
-		b.Outcome, b.Reason = outcomeRefuse, reasonNoneAvailable.String()
+		b.Outcome, b.Reason = stats.OutcomeRefuse, reasonNoneAvailable.String()
 	}
 	return noneChosen
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Client is a client whose connection is to be explained.
+// Client describes a client whose connection is to be explained.
 type Client struct {
 	Listener string         // its name; "": the only one
 	Address  netip.AddrPort // of the client; zero: it comes by a unix socket
@@ -25,7 +25,7 @@ var (
 	ErrNoClient   = errors.New("there can be no such client")
 )
 
-// ClientText is a client as people describe it. Addresses are "IP:PORT", or "IP" if the port does not matter.
+// ClientText describes a client as people do. Addresses are "IP:PORT", or "IP" if the port does not matter.
 type ClientText struct {
 	Listener string
 	From     string // the address of the client

@@ -38,23 +38,20 @@ func (p *Proxy) ExplainConnection(ctx context.Context, id uint64, file *plan.Fil
 	if facts == nil {
 		return nil, ErrNoConnection
 	}
-	err := error(nil)
-	if !slices.Contains(p.table.Load().listeners, of) {
-		err = errors.New("the listener has left the plan")
-	}
-	x := &stats.Explanation{Listener: like.Listener, Outcome: "unknown", Steps: []stats.ExplainedStep{}}
-	if err == nil {
-		var now *stats.Explanation
-		if now, err = p.explain(of, like, file, true); err == nil {
-			x = now
-		}
+	x, err := (*stats.Explanation)(nil), errListenerGone
+	if slices.Contains(p.table.Load().listeners, of) {
+		x, err = p.explain(of, like, file, true)
 	}
 	if err != nil {
-		x.Reason = err.Error()
+		x = &stats.Explanation{
+			Listener: like.Listener, Outcome: stats.OutcomeUnknown, Reason: err.Error(), Steps: []stats.ExplainedStep{},
+		}
 	}
 	x.Connection = facts
 	return x, nil
 }
+
+var errListenerGone = errors.New("the listener has left the plan")
 
 // recognize returns a client like that of a connection or session, and what it has got.
 func recognize(m member) (like Client, facts *stats.ExplainedConnection) {

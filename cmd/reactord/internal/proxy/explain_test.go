@@ -213,7 +213,7 @@ func TestExplainUnix(t *testing.T) {
 		{Client{Listener: "u", Header: true, Address: netip.MustParseAddrPort("203.0.113.1:1")}, "refuse denied/opening"},
 		{Client{Listener: "routed"}, "refuse denied/opening"},
 	} {
-		if x := explained(t, p, test.c); x.Outcome+" "+x.Reason != test.want {
+		if x := explained(t, p, test.c); string(x.Outcome)+" "+x.Reason != test.want {
 			t.Errorf("%+v: %s %s, want %s", test.c, x.Outcome, x.Reason, test.want)
 		}
 	}
@@ -286,7 +286,7 @@ func TestExplainImpossibleClients(t *testing.T) {
 
 // A listener that is full lets clients wait or resets them, whoever they are.
 func TestExplainFullListener(t *testing.T) {
-	for on, want := range map[config.OnLimit]string{config.WaitOnLimit: "wait", config.RejectOnLimit: "refuse"} {
+	for on, want := range map[config.OnLimit]stats.Outcome{config.WaitOnLimit: "wait", config.RejectOnLimit: "refuse"} {
 		p := previewOf(t, Backend{}, Listener{
 			Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:80"), Backend: "b", MaxConnections: 1, OnLimit: on,
 			Set: func(l *plan.Listener) { l.Deny = prefixes("127.0.0.0/8") },

@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -33,10 +31,6 @@ func TestSimulationOfExplanations(t *testing.T) {
 			hellos[sni+alpn] = hello(t, sni, slices.DeleteFunc([]string{alpn}, func(s string) bool { return s == "" })...)
 		}
 	}
-	var trace io.Writer
-	if *simTrace {
-		trace = os.Stdout
-	}
 	var saw explanationSightings
 	seeds := *simSeeds
 	if seeds == 0 {
@@ -45,7 +39,7 @@ func TestSimulationOfExplanations(t *testing.T) {
 	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			return simulateExplanations(k, hellos, &saw).check
-		}, seed, simring.Flawless, trace)
+		}, seed, simring.Flawless, traceOutput())
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

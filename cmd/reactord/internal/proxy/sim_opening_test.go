@@ -3,9 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -26,17 +24,13 @@ func TestSimulationOfOpenings(t *testing.T) {
 	t.Parallel()
 	first := hello(t, "a.test")
 	var saw [closeReasonCount]uint64
-	var trace io.Writer
-	if *simTrace {
-		trace = os.Stdout
-	}
 	seeds := manySeeds()
 	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		var s *openings
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s = simulateOpenings(k, first)
 			return s.check
-		}, seed, simring.Flaw(*simFlaw), trace)
+		}, seed, simring.Flaw(*simFlaw), traceOutput())
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

@@ -3,8 +3,6 @@ package proxy
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"testing"
 	"time"
 
@@ -17,10 +15,6 @@ import (
 // Some plans fail to be prepared, and some are discarded.
 func TestSimulationOfPlans(t *testing.T) {
 	t.Parallel()
-	var trace io.Writer
-	if *simTrace {
-		trace = os.Stdout
-	}
 	var saw struct{ ends, refused, committed, discarded, failed int }
 	seeds := manySeeds()
 	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
@@ -28,7 +22,7 @@ func TestSimulationOfPlans(t *testing.T) {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s = simulatePlans(k)
 			return s.check
-		}, seed, simring.Flaw(*simFlaw), trace)
+		}, seed, simring.Flaw(*simFlaw), traceOutput())
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net/netip"
@@ -39,10 +38,6 @@ import (
 // This runs a failing seed again: go test -run TestSimulationOfPolicies -sim.from SEED -sim.seeds 1 -sim.trace
 func TestSimulationOfPolicies(t *testing.T) {
 	t.Parallel()
-	var trace io.Writer
-	if *simTrace {
-		trace = os.Stdout
-	}
 	var saw policySightings
 	seeds := *simSeeds
 	if seeds == 0 {
@@ -53,7 +48,7 @@ func TestSimulationOfPolicies(t *testing.T) {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s := simulatePolicies(k, path, &saw)
 			return s.check
-		}, seed, simring.Flawless, trace)
+		}, seed, simring.Flawless, traceOutput())
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

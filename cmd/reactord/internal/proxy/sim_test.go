@@ -33,14 +33,18 @@ func manySeeds() uint64 {
 	return testenv.Seeds(300)
 }
 
+// traceOutput returns where the steps of a simulation are printed, or nil.
+func traceOutput() io.Writer {
+	if *simTrace {
+		return os.Stdout
+	}
+	return nil
+}
+
 // The data path on a simulated kernel. This runs a failing seed again, with a trace:
 // go test -run TestSimulation -sim.from SEED -sim.seeds 1 -sim.trace
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	var trace io.Writer
-	if *simTrace {
-		trace = os.Stdout
-	}
 	var saw struct{ ends, resets, refused int }
 	seeds := manySeeds()
 	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
@@ -48,7 +52,7 @@ func TestSimulation(t *testing.T) {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s = simulate(k)
 			return s.check
-		}, seed, simring.Flaw(*simFlaw), trace)
+		}, seed, simring.Flaw(*simFlaw), traceOutput())
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

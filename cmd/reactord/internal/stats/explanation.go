@@ -1,9 +1,21 @@
 package stats
 
-// Explanation is what happens to a connection of a client, and why.
+// Outcome is what becomes of a connection.
+type Outcome string
+
+// The values of [Outcome].
+const (
+	OutcomeForward Outcome = "forward"
+	OutcomeQueue   Outcome = "queue"   // it waits for a server
+	OutcomeWait    Outcome = "wait"    // it is not accepted yet
+	OutcomeRefuse  Outcome = "refuse"  // it is reset, or not accepted
+	OutcomeUnknown Outcome = "unknown" // its listener or its client is gone
+)
+
+// Explanation describes what happens to a connection of a client, and why.
 type Explanation struct {
 	Listener   string               `json:"listener"`
-	Outcome    string               `json:"outcome" enum:"forward,queue,wait,refuse,unknown" doc:"queue: it waits for a server; wait: it is not accepted yet; unknown: of an open connection whose listener or client is gone."`
+	Outcome    Outcome              `json:"outcome" enum:"forward,queue,wait,refuse,unknown" doc:"queue: it waits for a server; wait: it is not accepted yet; unknown: of an open connection whose listener or client is gone."`
 	Reason     string               `json:"reason,omitempty" doc:"Why it is not forwarded; of a refusal as in the access log: BY/PHASE."`
 	Connection *ExplainedConnection `json:"connection,omitempty" doc:"What the open connection has got that was asked for. The rest is about one like it that comes now."`
 	Steps      []ExplainedStep      `json:"steps" doc:"What was decided, in order."`
@@ -15,7 +27,7 @@ type Explanation struct {
 	Backends   []ExplainedBackend   `json:"backends,omitempty" doc:"Backends, one of which is drawn by weight."`
 }
 
-// ExplainedConnection is an open connection.
+// ExplainedConnection describes an open connection.
 type ExplainedConnection struct {
 	ID      string `json:"id"`
 	Client  string `json:"client"`
@@ -27,7 +39,7 @@ type ExplainedConnection struct {
 	Address string `json:"server_address,omitempty"`
 }
 
-// ExplainedStep is a decision about a connection.
+// ExplainedStep describes a decision about a connection.
 type ExplainedStep struct {
 	Setting string `json:"setting" doc:"The setting that decided."`
 	OK      bool   `json:"ok" doc:"Whether the connection goes on."`
@@ -35,7 +47,7 @@ type ExplainedStep struct {
 	Origin  string `json:"origin,omitempty" doc:"Where the setting is: FILE:LINE:COLUMN."`
 }
 
-// ExplainedRoute is a route that was looked at.
+// ExplainedRoute describes a route that was looked at.
 type ExplainedRoute struct {
 	Name   string `json:"name"`
 	Unmet  string `json:"unmet,omitempty" enum:"sni,transport,alpn,sources,destinations,destination_ports" doc:"The first condition that does not hold; empty: the route matches."`
@@ -43,7 +55,7 @@ type ExplainedRoute struct {
 	Origin string `json:"origin,omitempty" doc:"Where the condition, or the route, is: FILE:LINE:COLUMN."`
 }
 
-// ExplainedLimit is a limit that counts a connection.
+// ExplainedLimit describes a limit that counts a connection.
 type ExplainedLimit struct {
 	Setting string `json:"setting"`
 	Of      string `json:"of" doc:"What it limits, such as listener web."`
@@ -55,7 +67,7 @@ type ExplainedLimit struct {
 // Full reports whether the limit allows no further connection.
 func (l *ExplainedLimit) Full() bool { return l.Limit > 0 && l.Now >= l.Limit }
 
-// ExplainedRate is a rate that a connection counts in.
+// ExplainedRate describes a rate that a connection counts in.
 type ExplainedRate struct {
 	Setting   string `json:"setting"`
 	Of        string `json:"of" doc:"What it limits, such as listener web or a prefix of clients."`
@@ -64,7 +76,7 @@ type ExplainedRate struct {
 	Origin    string `json:"origin,omitempty"`
 }
 
-// ExplainedTLS is TLS of this proxy with one side.
+// ExplainedTLS describes TLS of this proxy with one side.
 type ExplainedTLS struct {
 	Side        string   `json:"side" enum:"client,server"`
 	Versions    string   `json:"versions" doc:"From the lowest to the highest, as 1.2-1.3."`
@@ -74,18 +86,26 @@ type ExplainedTLS struct {
 	Origin      string   `json:"origin,omitempty"`
 }
 
-// ExplainedTimeout is a timeout that applies to a connection.
+// ExplainedTimeout describes a timeout that applies to a connection.
 type ExplainedTimeout struct {
 	Setting string  `json:"setting"`
 	Seconds Seconds `json:"seconds" doc:"0: none."`
 	Origin  string  `json:"origin,omitempty" doc:"Where the value is from: FILE:LINE, or default."`
 }
 
-// ExplainedBackend is a backend that a connection may get.
+// String returns the value for people: a duration, or none.
+func (t *ExplainedTimeout) String() string {
+	if t.Seconds == 0 {
+		return "none"
+	}
+	return t.Seconds.Duration().String()
+}
+
+// ExplainedBackend describes a backend that a connection may get.
 type ExplainedBackend struct {
 	Backend   string             `json:"backend"`
 	Percent   float64            `json:"percent" doc:"Percentage of such connections that get this backend."`
-	Outcome   string             `json:"outcome" enum:"forward,queue,refuse"`
+	Outcome   Outcome            `json:"outcome" enum:"forward,queue,refuse"`
 	Reason    string             `json:"reason,omitempty"`
 	Policy    string             `json:"policy"`
 	Hashes    bool               `json:"hashes,omitempty" doc:"The policy chooses by the address of the client: it gets the chosen server, unless that is full or beyond load_factor."`
@@ -99,7 +119,7 @@ type ExplainedBackend struct {
 	TLVs      []string           `json:"tlvs,omitempty" doc:"Extensions of the PROXY header."`
 }
 
-// ExplainedServer is a server of a backend.
+// ExplainedServer describes a server of a backend.
 type ExplainedServer struct {
 	Server         string      `json:"server"`
 	Address        string      `json:"address"`
