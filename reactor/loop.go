@@ -277,7 +277,7 @@ const yieldAfter = 8 * time.Millisecond
 func (l *Loop) enter() error {
 	l.reaped = 0
 	if l.now-l.yielded >= int64(yieldAfter) {
-		runtime.Gosched()
+		l.sys.Yield()
 		l.yielded = l.now
 	}
 	l.takeStops()

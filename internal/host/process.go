@@ -21,6 +21,8 @@ func (process) BindThread() int {
 	return unix.Gettid()
 }
 
+func (process) Yield() { runtime.Gosched() }
+
 func (process) Pin(cpus []int) error {
 	var set unix.CPUSet
 	for _, cpu := range cpus {

@@ -13,6 +13,8 @@ import (
 type System interface {
 	// BindThread binds the calling goroutine to its thread for good, and returns the thread's id.
 	BindThread() int
+	// Yield lets Go's scheduler run other goroutines.
+	Yield()
 	// Pin lets the calling thread run on these CPUs only.
 	Pin(cpus []int) error
 	// Thread returns the id of the calling thread.

@@ -11,6 +11,9 @@ func (k *Kernel) System() System { return System{k} }
 // BindThread returns the id of the calling thread.
 func (s System) BindThread() int { return s.Thread() }
 
+// Yield does nothing: time is simulated, and all threads are coroutines of one goroutine.
+func (s System) Yield() {}
+
 // Pin does nothing: threads have no CPUs. Packets are received on some: see [Odds].
 func (s System) Pin([]int) error { return nil }
 
