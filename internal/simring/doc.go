@@ -20,6 +20,9 @@
 // calls by [System]. Code without a loop has the calls of [Process], which wait as those of a real kernel do, and have
 // no faults.
 //
+// A run with very many connections has them as endpoints ([Kernel.Connect], [Kernel.Accept]), which need neither a
+// thread nor a descriptor: they are called when something has happened.
+//
 // # Guarantees
 //
 // A run is a function of its seed. At every call that can wait, whenever a ring is entered, and sometimes at other

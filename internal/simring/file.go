@@ -1,8 +1,6 @@
 package simring
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/uring"
@@ -23,14 +21,20 @@ type object interface {
 // node has what objects share. Its file is nil while the object is not open: a connection that was not accepted yet, or
 // that outlives its descriptor.
 type node struct {
-	k    *Kernel
-	file *file
+	k        *Kernel
+	file     *file
+	endpoint notified // it is one; nil: it is none
 }
 
 func (n *node) attach(f *file) { n.file = f }
 
-// poke wakes the entries that wait on the object: they are attempted again.
-func (n *node) poke() { n.file.poke() }
+// poke wakes the entries that wait on the object, which are attempted again, and tells the endpoint that it is.
+func (n *node) poke() {
+	n.file.poke()
+	if n.endpoint != nil {
+		n.endpoint.notify()
+	}
+}
 
 // file is an open file. Descriptors refer to it, and messages that carry it.
 type file struct {
@@ -77,9 +81,11 @@ func (k *Kernel) install(f *file) unix.Errno {
 	if k.abroad == 0 && k.used-len(k.foreign) >= k.Odds.Files {
 		return unix.EMFILE
 	}
-	i := slices.Index(k.files, nil)
-	if i < 0 {
-		i = len(k.files)
+	i := k.lowest
+	for i < len(k.files) && k.files[i] != nil {
+		i++
+	}
+	if k.lowest = i; i == len(k.files) {
 		k.files = append(k.files, nil)
 	}
 	if f.refs == 0 {
@@ -137,6 +143,7 @@ func (k *Kernel) close(fd int) unix.Errno {
 		}
 	}
 	k.files[fd-k.firstFd] = nil
+	k.lowest = min(k.lowest, fd-k.firstFd)
 	k.used--
 	delete(k.foreign, fd)
 	k.unref(f)

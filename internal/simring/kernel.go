@@ -16,9 +16,11 @@ type Kernel struct {
 	name     string
 	firstFd  int // of its descriptors
 	firstPid int
-	addrs    []netip.Addr // its own; none: every address is
+	addrs    []netip.Addr        // its own; none: every address is
+	own      map[netip.Addr]bool // the same
 	links    map[*Kernel]*Link
 	files    []*file      // by descriptor, from firstFd
+	lowest   int          // no index below is free
 	used     int          // of them
 	foreign  map[int]bool // descriptors of other processes
 	abroad   int          // another process makes the calls while it is not 0
@@ -52,7 +54,7 @@ func New(seed uint64, trace io.Writer) *Kernel {
 func newKernel(w *world) *Kernel {
 	n := len(w.machines)
 	k := &Kernel{
-		world: w, port: 30000, firstFd: firstFd * (n + 1), firstPid: firstPid + n<<16,
+		world: w, port: firstPort, firstFd: firstFd * (n + 1), firstPid: firstPid + n<<16,
 		ports: map[place][]socket{}, names: map[string]*unixSocket{}, links: map[*Kernel]*Link{},
 		foreign: map[int]bool{},
 	}

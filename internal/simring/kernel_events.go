@@ -9,24 +9,50 @@ type event struct {
 	f   func()
 }
 
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+
+// events is a heap.
 type events struct {
 	heap []event
 	seq  uint64
 }
 
-func (e *events) Len() int { return len(e.heap) }
-func (e *events) Less(i, j int) bool {
-	a, b := &e.heap[i], &e.heap[j]
-	return a.at < b.at || a.at == b.at && a.seq < b.seq
+// push adds an event.
+func (e *events) push(at int64, f func()) {
+	e.seq++
+	e.heap = append(e.heap, event{at, e.seq, f})
+	for i := len(e.heap) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !e.heap[i].before(&e.heap[parent]) {
+			return
+		}
+		e.heap[i], e.heap[parent] = e.heap[parent], e.heap[i]
+		i = parent
+	}
 }
-func (e *events) Swap(i, j int) { e.heap[i], e.heap[j] = e.heap[j], e.heap[i] }
-func (e *events) Push(x any)    { e.heap = append(e.heap, x.(event)) }
-func (e *events) Pop() any {
-	last := len(e.heap) - 1
-	x := e.heap[last]
-	e.heap[last], e.heap = event{}, e.heap[:last]
-	return x
+
+// pop removes the next event, and returns what it does.
+func (e *events) pop() func() {
+	first, last := e.heap[0].f, len(e.heap)-1
+	e.heap[0], e.heap[last] = e.heap[last], event{}
+	e.heap = e.heap[:last]
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
+			if e.heap[child].before(&e.heap[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return first
+		}
+		e.heap[i], e.heap[least] = e.heap[least], e.heap[i]
+		i = least
+	}
 }
+
+// After calls f, which must not wait, after a time. It is called as an event, not on a thread.
+func (w *world) After(d time.Duration, f func()) { w.at(w.now+int64(d), f) }
 
 // soon calls f after a random delay.
 func (k *Kernel) soon(f func()) { k.coming(k.now+int64(k.delay()), f) }

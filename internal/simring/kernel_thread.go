@@ -236,7 +236,7 @@ func (w *world) left() string {
 // pass advances the clock to the next event or deadline. It reports false if nothing is due.
 func (w *world) pass() bool {
 	next := int64(never)
-	if w.events.Len() != 0 {
+	if len(w.events.heap) != 0 {
 		next = w.events.heap[0].at
 	}
 	for _, t := range w.threads {

@@ -12,17 +12,26 @@ import (
 // of machines and of the loopback interface can be bound or reached. It has the odds of k.
 func (k *Kernel) NewMachine(name string, addrs ...netip.Addr) *Kernel {
 	m := newKernel(k.world)
-	m.Odds, m.name, m.addrs = k.Odds, name, addrs
+	m.Odds, m.name = k.Odds, name
+	m.SetAddrs(addrs...)
 	m.disk = newDisk(m)
 	return m
 }
 
 // SetAddrs gives the machine its own addresses. Without any, every address is its own.
-func (k *Kernel) SetAddrs(addrs ...netip.Addr) { k.addrs = addrs }
+func (k *Kernel) SetAddrs(addrs ...netip.Addr) {
+	k.addrs, k.own = addrs, map[netip.Addr]bool{}
+	for _, a := range addrs {
+		k.own[a] = true
+	}
+}
+
+// Has reports whether an address was given to the machine.
+func (k *Kernel) Has(a netip.Addr) bool { return k.own[a] }
 
 // has reports whether an address is the machine's own.
 func (k *Kernel) has(a netip.Addr) bool {
-	return len(k.addrs) == 0 || a.IsLoopback() || slices.Contains(k.addrs, a)
+	return len(k.addrs) == 0 || a.IsLoopback() || k.own[a]
 }
 
 // route returns the machine that has an address, or nil.
@@ -31,7 +40,7 @@ func (k *Kernel) route(a netip.Addr) *Kernel {
 		return k
 	}
 	for _, m := range k.machines {
-		if slices.Contains(m.addrs, a) {
+		if m.own[a] {
 			return m
 		}
 	}
@@ -59,7 +68,9 @@ type Link struct {
 	k       *Kernel // whose packets it carries
 	cut     bool
 	arrives int64 // when the latest packet does
+	free    int64 // when the latest packet is sent, of a link that has a bandwidth
 	conns   []*tcp
+	ended   int // when so many are in conns, those that are over are removed
 }
 
 // LinkOdds say what happens to packets on a link.
@@ -69,6 +80,7 @@ type LinkOdds struct {
 	Lost      float64       // probability that it is lost; a segment of TCP is then sent again
 	Duplicate float64       // probability that a datagram arrives twice
 	Reordered float64       // probability that a datagram arrives after later ones
+	Bandwidth int64         // bytes a second that it carries, one packet after the other; 0: any
 }
 
 // LinkTo returns the link to another machine. At first it has no faults and takes no time.
@@ -97,7 +109,10 @@ func (l *Link) Reset() {
 
 // joins notes a connection whose packets the link carries.
 func (l *Link) joins(c *tcp) {
-	l.prune()
+	if len(l.conns) >= l.ended {
+		l.prune()
+		l.ended = 2*len(l.conns) + 16
+	}
 	l.conns = append(l.conns, c)
 }
 
@@ -120,9 +135,19 @@ func (l *Link) takes() int64 {
 	return int64(d)
 }
 
-// carry calls f when a packet that is sent now arrives, or lost if it does not.
-func (l *Link) carry(f, lost func()) {
-	l.arrives = max(l.arrives, l.k.now+int64(l.k.delay())+l.takes())
+// sends returns how long it takes to send a packet with so many bytes behind those that are being sent.
+func (l *Link) sends(bytes int) int64 {
+	if l.Bandwidth <= 0 {
+		return 0
+	}
+	const headers = 66 // of Ethernet, IP and TCP
+	l.free = max(l.free, l.k.now) + int64(float64(bytes+headers)/float64(l.Bandwidth)*1e9)
+	return l.free - l.k.now
+}
+
+// carry calls f when a packet with so many bytes that is sent now arrives, or lost if it does not.
+func (l *Link) carry(bytes int, f, lost func()) {
+	l.arrives = max(l.arrives, l.k.now+l.sends(bytes)+int64(l.k.delay())+l.takes())
 	l.k.coming(l.arrives, func() { l.arrive(f, lost) })
 }
 
@@ -141,11 +166,11 @@ func (l *Link) carryDatagram(p packet, f func()) {
 		at := l.k.now + l.takes() + int64(l.k.upTo(4*(l.Latency+l.Jitter+l.k.Odds.Latency)))
 		l.k.coming(at, func() { l.arrive(f, lost) })
 	} else {
-		l.carry(f, lost)
+		l.carry(len(p.data), f, lost)
 	}
 	if l.k.chance(l.Duplicate) {
 		l.k.log("a datagram from %v to %v is duplicated on the way", p.from, p.to)
-		l.carry(f, lost)
+		l.carry(len(p.data), f, lost)
 	}
 }
 
@@ -167,7 +192,8 @@ func (e *tcp) transmit(try int) {
 		e.k.soon(func() { e.arrive(0) })
 		return
 	}
-	e.k.LinkTo(e.peer.k).carry(func() { e.arrive(try) }, func() { e.retransmit(try) })
+	e.segment = min(e.out.len(), max(e.peer.k.Odds.Buffer-e.peer.in.len(), 0))
+	e.k.LinkTo(e.peer.k).carry(e.segment, func() { e.arrive(try) }, func() { e.retransmit(try) })
 }
 
 // retransmit sends a segment again that was lost, and gives the connection up if that was tried often enough.
@@ -192,24 +218,31 @@ func (e *tcp) resetPeer() {
 		e.k.soon(e.peer.onReset)
 		return
 	}
-	e.k.LinkTo(e.peer.k).carry(e.peer.onReset, func() { e.k.log("a RST from %v to %v is lost", e.local, e.remote) })
+	e.k.LinkTo(e.peer.k).carry(0, e.peer.onReset, func() { e.k.log("a RST from %v to %v is lost", e.local, e.remote) })
 }
 
 // knock sends a connection request.
 func (e *tcp) knock() {
 	k := e.k
-	to := k.route(e.remote.Addr())
-	switch {
+	switch to := k.route(e.remote.Addr()); {
 	case to == nil:
 		k.at(k.now+int64(noNeighbour), func() {
 			if e.state == synSent {
 				e.refuse(unix.EHOSTUNREACH)
 			}
 		})
-	case to == k:
-		k.soon(func() { e.request(k, 0) })
-	default: // a request and its answer
-		there, back := k.LinkTo(to), to.LinkTo(k)
-		k.coming(k.now+int64(k.delay())+there.takes()+back.takes(), func() { e.request(to, 0) })
+	default:
+		e.knockAt(to)
 	}
+}
+
+// knockAt sends a connection request to a machine.
+func (e *tcp) knockAt(to *Kernel) {
+	k := e.k
+	if to == k {
+		k.soon(func() { e.request(k, 0) })
+		return
+	}
+	there, back := k.LinkTo(to), to.LinkTo(k) // a request and its answer
+	k.coming(k.now+int64(k.delay())+there.takes()+back.takes(), func() { e.request(to, 0) })
 }

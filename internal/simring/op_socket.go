@@ -99,7 +99,7 @@ func (e *entry) recv() {
 			continue
 		}
 		res, flags := r.result(n)
-		if t, ok := s.(*tcp); ok && len(t.in) != 0 {
+		if t, ok := s.(*tcp); ok && t.in.len() != 0 {
 			flags |= uring.CQESockNonempty
 		}
 		if n <= 0 || e.Ioprio&uring.RecvMultishot == 0 || e.limitReached(n) {

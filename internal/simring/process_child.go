@@ -175,7 +175,7 @@ func (c *child) describe(info *unix.Siginfo) {
 // waitid waits for the end of a process.
 func (e *entry) waitid() {
 	k := e.ring.k
-	if !slices.Contains(e.ring.entries, e) {
+	if !e.listed {
 		e.enlist()
 		k.waiting = append(k.waiting, e)
 	}

@@ -15,7 +15,10 @@ type Ring struct {
 	k            *Kernel
 	caps         uring.Caps
 	sq           []uring.SQE
-	entries      []*entry // in flight, in order of submission
+	entries      map[uint64][]*entry // in flight, by user_data
+	inFlight     int                 // of them
+	ready        []*entry            // became runnable, and were not attempted since
+	attempted    []*entry            // memory for the next ready
 	cq           []uring.CQE
 	overflow     []uring.CQE
 	held         int // completions that take their time
@@ -32,7 +35,7 @@ type Ring struct {
 
 // NewRing makes a ring.
 func (k *Kernel) NewRing() *Ring {
-	r := &Ring{k: k, caps: k.drawCaps(), groups: map[uint16]*group{}}
+	r := &Ring{k: k, caps: k.drawCaps(), groups: map[uint16]*group{}, entries: map[uint64][]*entry{}}
 	k.rings = append(k.rings, r)
 	return r
 }
@@ -104,7 +107,7 @@ func (r *Ring) done() bool { return r.woken || len(r.cq)+len(r.overflow) != 0 }
 
 // runnable reports whether an entry is to be attempted.
 func (r *Ring) runnable() bool {
-	return slices.ContainsFunc(r.entries, func(e *entry) bool { return e.state == runnable })
+	return slices.ContainsFunc(r.ready, func(e *entry) bool { return e.state == runnable })
 }
 
 func (r *Ring) submit() {
@@ -119,12 +122,8 @@ func (r *Ring) submit() {
 
 // work attempts the entries that are runnable, in any order.
 func (r *Ring) work() {
-	var entries []*entry
-	for _, e := range r.entries {
-		if e.state == runnable {
-			entries = append(entries, e)
-		}
-	}
+	entries := r.ready
+	r.ready, r.attempted = r.attempted[:0], nil
 	r.k.rng.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
 	for _, e := range entries {
 		if e.state == runnable {
@@ -132,6 +131,8 @@ func (r *Ring) work() {
 			e.attempt()
 		}
 	}
+	clear(entries)
+	r.attempted = entries
 }
 
 // order keeps completions about one descriptor in order.
@@ -262,9 +263,9 @@ func (r *Ring) Caps() uring.Caps { return r.caps }
 
 // Close closes the ring. Nothing may be in flight on it.
 func (r *Ring) Close() error {
-	if n := len(r.entries) + r.held + len(r.cq) + len(r.overflow) + len(r.sq); n != 0 {
+	if n := r.inFlight + r.held + len(r.cq) + len(r.overflow) + len(r.sq); n != 0 {
 		r.k.Errorf("simring: a ring was closed with %d entries in flight, and %d completions that were not taken",
-			len(r.entries), n-len(r.entries))
+			r.inFlight, n-r.inFlight)
 	}
 	r.closed = true
 	return nil

@@ -50,16 +50,15 @@ func (e *entry) cancel() {
 
 // target returns the entry that a cancel names; nil if it is not in flight.
 func (e *entry) target() *entry {
-	i := slices.IndexFunc(e.ring.entries, func(v *entry) bool { return v.UserData == e.Addr })
-	if i < 0 {
-		return nil
+	if all := e.ring.entries[e.Addr]; len(all) > 0 {
+		return all[0]
 	}
-	return e.ring.entries[i]
+	return nil
 }
 
 func (e *entry) cancelled() {
-	if t, ok := e.stream(); ok && e.ring.k.Odds.Flaw == LoseBytes && e.Opcode == uring.OpRecv && len(t.in) != 0 {
-		t.in = t.in[1:]
+	if t, ok := e.stream(); ok && e.ring.k.Odds.Flaw == LoseBytes && e.Opcode == uring.OpRecv && t.in.len() != 0 {
+		t.in.drop(&t.k.queues, 1)
 	}
 	e.fail(unix.ECANCELED)
 }

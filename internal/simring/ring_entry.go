@@ -20,6 +20,7 @@ type entry struct {
 	job   *job     // nil: no worker does it
 
 	connecting    bool // a connect that was begun
+	listed        bool // it is in flight: it is one of its ring's
 	uncancellable bool // a cancel has found it past stopping: it completes by itself
 }
 
@@ -71,12 +72,18 @@ func (e *entry) wake() {
 		e.state = delayed
 		e.ring.k.soon(func() {
 			if e.state == delayed {
-				e.state = runnable
+				e.become()
 			}
 		})
 	default:
-		e.state = runnable
+		e.become()
 	}
+}
+
+// become makes the entry runnable.
+func (e *entry) become() {
+	e.state = runnable
+	e.ring.ready = append(e.ring.ready, e)
 }
 
 // issue starts an entry that was submitted.
@@ -110,7 +117,10 @@ func (e *entry) issue() {
 
 // enlist makes the entry one that is in flight.
 func (e *entry) enlist() {
-	e.ring.entries = append(e.ring.entries, e)
+	r := e.ring
+	r.entries[e.UserData] = append(r.entries[e.UserData], e)
+	r.inFlight++
+	e.listed = true
 	for _, f := range []*file{e.file, e.from} {
 		if f != nil {
 			f.entries = append(f.entries, e)
@@ -128,7 +138,7 @@ func (e *entry) finish(res int, flags uint32) {
 		res = e.moved
 	}
 	e.state = completed
-	e.ring.entries = without(e.ring.entries, e)
+	e.delist()
 	if e.Opcode == uring.OpWaitid {
 		e.ring.k.waiting = without(e.ring.k.waiting, e)
 	}
@@ -143,6 +153,21 @@ func (e *entry) finish(res int, flags uint32) {
 	e.ring.post(e, int32(res), flags)
 	if e.zeroCopy() {
 		e.notify()
+	}
+}
+
+// delist makes the entry one that is no longer in flight.
+func (e *entry) delist() {
+	if !e.listed {
+		return
+	}
+	r := e.ring
+	e.listed = false
+	r.inFlight--
+	if left := without(r.entries[e.UserData], e); len(left) > 0 {
+		r.entries[e.UserData] = left
+	} else {
+		delete(r.entries, e.UserData)
 	}
 }
 

@@ -146,8 +146,13 @@ func (f *file) accept(flags int) (fd int, from address) {
 	return g.fd, n.base().remote
 }
 
+// firstPort is the first of the ports that sockets get which do not ask for a certain one.
+const firstPort = 30000
+
 // ephemeral returns the next port for sockets that do not ask for a certain port.
 func (k *Kernel) ephemeral() uint16 {
-	k.port++
+	if k.port++; k.port == 0 {
+		k.port = firstPort
+	}
 	return k.port
 }

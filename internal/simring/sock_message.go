@@ -43,15 +43,15 @@ func (m *message) bytes(skip int) (b []byte) {
 	return b[skip:]
 }
 
-// part returns n of the message's bytes, behind the first skip.
-func (m *message) part(skip, n int) (b []byte) {
+// appendPart appends n of the message's bytes, behind the first skip, to b.
+func (m *message) appendPart(b []byte, skip, n int) []byte {
 	for _, p := range m.pieces {
 		if skip >= len(p) {
 			skip -= len(p)
 			continue
 		}
-		p = p[skip:min(len(p), skip+n-len(b))]
-		if b, skip = append(b, p...), 0; len(b) == n {
+		p = p[skip:min(len(p), skip+n)]
+		if b, skip, n = append(b, p...), 0, n-len(p); n == 0 {
 			break
 		}
 	}

@@ -113,7 +113,7 @@ var tcpStates = map[tcpState]uint8{synSent: 2, established: 1, finWait1: 4, finW
 
 // info returns the value of TCP_INFO.
 func (e *tcp) info() unix.TCPInfo {
-	info := unix.TCPInfo{State: tcpClose, Unacked: uint32(len(e.out)), Bytes_received: e.received, Bytes_acked: e.acked}
+	info := unix.TCPInfo{State: tcpClose, Unacked: uint32(e.out.len()), Bytes_received: e.received, Bytes_acked: e.acked}
 	switch {
 	case e.state == listening:
 		info.State = tcpListen

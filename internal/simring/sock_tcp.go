@@ -14,17 +14,18 @@ type tcp struct {
 	sock
 	state     tcpState
 	peer      *tcp
-	in        []byte // arrived, and not read
-	read      uint64 // how many of the bytes that arrived are no longer in it
-	sent      uint64 // how many bytes were sent
-	urgent    uint64 // how many of them up to the last urgent one; 0: none is urgent
-	received  uint64 // how many bytes have arrived; a FIN counts as one
-	acked     uint64 // how many of the bytes that were sent have arrived
-	out       []byte // sent, and not arrived
-	inTransit bool   // a segment is on its way to the peer
-	readShut  bool   // by shutdown(SHUT_RD), which the peer does not learn
-	orphaned  bool   // its descriptor is closed
-	autoBound bool   // its address was chosen by connect
+	in        byteQueue // arrived, and not read
+	read      uint64    // how many of the bytes that arrived are no longer in it
+	sent      uint64    // how many bytes were sent
+	urgent    uint64    // how many of them up to the last urgent one; 0: none is urgent
+	received  uint64    // how many bytes have arrived; a FIN counts as one
+	acked     uint64    // how many of the bytes that were sent have arrived
+	out       byteQueue // sent, and not arrived
+	inTransit bool      // a segment is on its way to the peer
+	segment   int       // its bytes, on a link
+	readShut  bool      // by shutdown(SHUT_RD), which the peer does not learn
+	orphaned  bool      // its descriptor is closed
+	autoBound bool      // its address was chosen by connect
 
 	room    int // of a listener's backlog
 	backlog []*tcp
@@ -125,7 +126,7 @@ func (e *tcp) events() (events uint32) {
 			events |= unix.POLLHUP
 		}
 	}
-	if e.state.finSent() || e.state.connected() && len(e.out) < e.k.Odds.Buffer {
+	if e.state.finSent() || e.state.connected() && e.out.len() < e.k.Odds.Buffer {
 		events |= unix.POLLOUT
 	}
 	return events
@@ -143,7 +144,7 @@ func (e *tcp) recv(m *message, skip int) int {
 		n := e.k.some(min(len(in), room))
 		m.scatter(in[:n], skip)
 		if m.flags&unix.MSG_PEEK == 0 {
-			e.in = e.in[urgent+n:]
+			e.in.drop(&e.k.queues, urgent+n)
 			e.read += uint64(urgent + n)
 			e.peer.move()
 		}
@@ -162,7 +163,7 @@ func (e *tcp) mark() (n int, ok bool) {
 		return 0, false
 	}
 	n = int(e.peer.urgent - e.read - 1)
-	return n, n < len(e.in)
+	return n, n < e.in.len()
 }
 
 // atMark reports whether the urgent byte is the next one.
@@ -176,11 +177,11 @@ func (e *tcp) atMark() bool {
 func (e *tcp) next() (in []byte, urgent int) {
 	switch n, ok := e.mark(); {
 	case !ok:
-		return e.in, 0
+		return e.in.bytes(), 0
 	case n == 0:
-		return e.in[1:], 1
+		return e.in.bytes()[1:], 1
 	default:
-		return e.in[:n], 0
+		return e.in.bytes()[:n], 0
 	}
 }
 
@@ -193,7 +194,7 @@ func (k *Kernel) some(n int) int {
 }
 
 func (e *tcp) send(m *message, skip int) int {
-	room := e.k.Odds.Buffer - len(e.out)
+	room := e.k.Odds.Buffer - e.out.len()
 	switch {
 	case e.err != 0:
 		return e.takeErr()
@@ -205,7 +206,8 @@ func (e *tcp) send(m *message, skip int) int {
 		return -int(unix.EAGAIN)
 	}
 	n := e.k.some(min(m.size()-skip, room))
-	e.out = append(e.out, m.part(skip, n)...)
+	e.out.reserve(&e.k.queues, n)
+	e.out.b = m.appendPart(e.out.b, skip, n)
 	e.sent += uint64(n)
 	if m.flags&unix.MSG_OOB != 0 && skip+n == m.size() {
 		e.urgent = e.sent
@@ -218,8 +220,8 @@ func (e *tcp) send(m *message, skip int) int {
 func (e *tcp) move() {
 	switch {
 	case e.inTransit || !e.state.connected() || e.state == reset:
-	case len(e.out) == 0 && !e.state.finUnderWay():
-	case len(e.out) != 0 && !e.peer.orphaned && len(e.peer.in) >= e.peer.k.Odds.Buffer: // until the peer reads
+	case e.out.len() == 0 && !e.state.finUnderWay():
+	case e.out.len() != 0 && !e.peer.orphaned && e.peer.in.len() >= e.peer.k.Odds.Buffer: // until the peer reads
 	default:
 		e.inTransit = true
 		e.transmit(0)
@@ -240,17 +242,21 @@ func (e *tcp) arrive(try int) {
 	}
 	e.inTransit = false
 	switch {
-	case len(e.out) != 0 && p.orphaned:
+	case e.out.len() != 0 && p.orphaned:
 		e.k.log("bytes arrive at a closed socket, which resets")
 		p.abort()
 		return
 	}
-	n := e.k.some(min(len(e.out), max(p.k.Odds.Buffer-len(p.in), 0)))
-	p.in = append(p.in, e.out[:n]...)
+	room := max(p.k.Odds.Buffer-p.in.len(), 0)
+	if p.k != e.k && e.k.LinkTo(p.k).Bandwidth > 0 {
+		room = min(room, e.segment) // what was written later is sent later
+	}
+	n := e.k.some(min(e.out.len(), room))
+	p.in.push(&e.k.queues, e.out.bytes()[:n])
 	p.received += uint64(n)
 	e.acked += uint64(n)
-	e.out = e.out[n:]
-	if len(e.out) == 0 && e.state.finUnderWay() {
+	e.out.drop(&e.k.queues, n)
+	if e.out.len() == 0 && e.state.finUnderWay() {
 		e.state, p.state = e.state.after(finArrived), p.state.after(finReceived)
 		p.received++
 	}
@@ -290,7 +296,7 @@ func (e *tcp) release() {
 		e.resetBacklog()
 	case !e.state.connected():
 		e.state = closed
-	case e.linger || len(e.in) != 0:
+	case e.linger || e.in.len() != 0:
 		e.abort()
 	default:
 		e.state = e.state.after(finQueued)
@@ -311,8 +317,9 @@ func (e *tcp) abort() {
 	if e.state == reset {
 		return
 	}
-	e.k.log("%v resets %v, %d bytes unsent and %d unread", e.local, e.remote, len(e.out), len(e.in))
-	e.state, e.orphaned, e.out = reset, true, nil
+	e.k.log("%v resets %v, %d bytes unsent and %d unread", e.local, e.remote, e.out.len(), e.in.len())
+	e.state, e.orphaned = reset, true
+	e.out.clear(&e.k.queues)
 	e.resetPeer()
 }
 
@@ -330,7 +337,8 @@ func (e *tcp) onReset() {
 
 // fail ends the connection on this side.
 func (e *tcp) fail(errno unix.Errno) {
-	e.err, e.state, e.out = errno, reset, nil
+	e.err, e.state = errno, reset
+	e.out.clear(&e.k.queues)
 	e.poke()
 }
 

@@ -191,7 +191,7 @@ func (s *udp) arrive(k *Kernel, p packet) {
 		case k == s.k:
 			k.soon(func() { s.refused(p.to) })
 		default:
-			k.LinkTo(s.k).carry(func() { s.refused(p.to) }, func() {})
+			k.LinkTo(s.k).carry(0, func() { s.refused(p.to) }, func() {})
 		}
 		return
 	}

@@ -115,7 +115,7 @@ func (s System) IoctlGetInt(fd int, req uint) (int, error) {
 	t, ok := so.(*tcp)
 	switch {
 	case ok && req == unix.SIOCOUTQ:
-		return len(t.out), nil
+		return t.out.len(), nil
 	case ok && req == unix.SIOCATMARK && t.atMark():
 		return 1, nil
 	case ok && req == unix.SIOCATMARK:

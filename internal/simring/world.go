@@ -1,7 +1,6 @@
 package simring
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ type world struct {
 	underWay int // bytes, ends, completions: events that come by themselves in a moment
 	spare    int // faults are off while it is not 0
 	trace    io.Writer
+	queues   queueMemory
 	bounds   Bounds
 	turns    atomic.Uint64 // of threads
 	running  atomic.Pointer[Thread]
@@ -86,10 +86,7 @@ func (w *world) log(format string, args ...any) {
 }
 
 // at calls f at a time.
-func (w *world) at(at int64, f func()) {
-	w.events.seq++
-	heap.Push(&w.events, event{at, w.events.seq, f})
-}
+func (w *world) at(at int64, f func()) { w.events.push(at, f) }
 
 // coming calls f at a time, and counts it as under way until then.
 func (w *world) coming(at int64, f func()) {
@@ -102,8 +99,8 @@ func (w *world) coming(at int64, f func()) {
 
 // happen calls what is due.
 func (w *world) happen() {
-	for w.events.Len() != 0 && w.events.heap[0].at <= w.now {
-		heap.Pop(&w.events).(event).f()
+	for len(w.events.heap) != 0 && w.events.heap[0].at <= w.now {
+		w.events.pop()()
 	}
 }
 

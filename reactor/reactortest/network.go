@@ -32,6 +32,8 @@ type LinkConfig struct {
 	Latency time.Duration // the least that a packet takes, one way
 	Jitter  time.Duration // the most that it takes beyond that; packets stay in order
 
+	Bandwidth int64 // bytes a second that each direction carries, one packet after the other; 0: any number
+
 	// Probabilities, for each packet.
 	Loss      float64 // it is lost; TCP then sends it again, after 200 ms at first and up to 120 s
 	Duplicate float64 // a datagram arrives twice
@@ -63,7 +65,8 @@ func (m *Machine) LinkTo(to *Machine) Link {
 func (l Link) Set(c LinkConfig) {
 	for _, way := range l.ways {
 		way.LinkOdds = simring.LinkOdds{
-			Latency: c.Latency, Jitter: c.Jitter, Lost: c.Loss, Duplicate: c.Duplicate, Reordered: c.Reorder,
+			Latency: c.Latency, Jitter: c.Jitter, Bandwidth: c.Bandwidth,
+			Lost: c.Loss, Duplicate: c.Duplicate, Reordered: c.Reorder,
 		}
 	}
 }

@@ -57,6 +57,41 @@ func TestLatency(t *testing.T) {
 	})
 }
 
+// A link with a bandwidth carries so many bytes a second, those of all connections together.
+func TestBandwidth(t *testing.T) {
+	const perSecond, size = 100_000, 50_000
+	reactortest.Run(t, func(m *reactortest.Machine) {
+		m.SetFaults(reactortest.Faults{})
+		other := m.NewMachine("client")
+		m.LinkTo(other).Set(reactortest.LinkConfig{Latency: time.Millisecond, Bandwidth: perSecond})
+		left := 2
+		for _, port := range []uint16{7, 8} {
+			m.Peer("server", func(p *reactortest.Peer) {
+				c, err := p.Listen(netip.AddrPortFrom(netip.IPv6Unspecified(), port)).AcceptConn()
+				if err != nil {
+					p.Fatalf("%v", err)
+				}
+				_, _ = c.Write(make([]byte, size))
+				_ = c.CloseWrite()
+				_, _ = io.Copy(io.Discard, c)
+			})
+			other.Peer("client", func(p *reactortest.Peer) {
+				c := p.Dial(m.AddrPort(port))
+				if n, err := io.Copy(io.Discard, c); n != size || err != nil {
+					p.Errorf("%d bytes, %v", n, err)
+				}
+				if left--; left > 0 {
+					return
+				}
+				const want = 2 * size * time.Second / perSecond
+				if d := p.Now(); d < want || d > want+want/5 {
+					p.Errorf("%d bytes took %v, want %v or a little more", 2*size, d, want)
+				}
+			})
+		}
+	})
+}
+
 // On a link that loses much, TCP delivers all bytes in order, later.
 func TestLossIsDelay(t *testing.T) {
 	waited := time.Duration(0)
