@@ -13,15 +13,14 @@ import (
 	"github.com/reactord/reactord/bench/compare"
 	"github.com/reactord/reactord/bench/record"
 	"github.com/reactord/reactord/bench/units"
+	"github.com/reactord/reactord/internal/chart"
 )
 
 //go:embed page.html
 var pageText string
 
 // Style is the style sheet of pages. It has a light and a dark scheme.
-//
-//go:embed style.css
-var Style template.CSS
+var Style = chart.Style
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"duration": units.Duration,
@@ -63,8 +62,8 @@ func Page(w io.Writer, results []*record.Result, comparison *compare.Comparison)
 		p.Title += ", compared"
 		p.Bars = changes(comparison)
 	}
-	for _, c := range []*chart{percentileChart(results), rateChart(results), timeChart(results)} {
-		if drawn := c.figure(); drawn != "" {
+	for _, c := range []*chart.Chart{percentileChart(results), rateChart(results), timeChart(results)} {
+		if drawn := c.Figure(); drawn != "" {
 			p.Charts = append(p.Charts, drawn)
 		}
 	}
@@ -152,23 +151,23 @@ func sum(r *record.Result) *record.Window {
 func nanoseconds(v float64) string { return units.Duration(time.Duration(v)) }
 
 // percentileChart returns a chart with an axis on which each additional nine of the percentile has the same width.
-func percentileChart(results []*record.Result) *chart {
-	c := &chart{title: "Latency by percentile", y: axis{log: true, name: nanoseconds},
-		x: axis{label: "percentile of the messages", log: true, low: 1, high: 1e5}}
+func percentileChart(results []*record.Result) *chart.Chart {
+	c := &chart.Chart{Title: "Latency by percentile", Y: chart.Axis{Log: true, Name: nanoseconds},
+		X: chart.Axis{Label: "percentile of the messages", Log: true, Low: 1, High: 1e5}}
 	for _, q := range []float64{0, 50, 90, 99, 99.9, 99.99, 99.999} {
-		c.x.ticks = append(c.x.ticks, tick{1 / (1 - q/100), fmt.Sprint(q)})
+		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: 1 / (1 - q/100), Text: fmt.Sprint(q)})
 	}
 	for i, r := range results {
 		w := sum(r)
 		add := func(h *record.Histogram, name string, dashed bool) {
-			s := series{name: r.Name + name, color: i, dashed: dashed}
+			s := chart.Series{Name: r.Name + name, Color: i, Dashed: dashed}
 			for e := 0.0; e <= 5.0001; e += 0.05 {
 				if x := math.Pow(10, e); h.Count() > 0 && x <= float64(h.Count()) {
-					s.points = append(s.points, point{x, float64(h.At(100 * (1 - 1/x)))})
+					s.Points = append(s.Points, chart.Point{X: x, Y: float64(h.At(100 * (1 - 1/x)))})
 				}
 			}
-			if len(s.points) > 0 {
-				c.series = append(c.series, s)
+			if len(s.Points) > 0 {
+				c.Series = append(c.Series, s)
 			}
 		}
 		add(w.Latency, ", latency", false)
@@ -189,46 +188,48 @@ func open(r *record.Result) bool {
 	return false
 }
 
-func rateChart(results []*record.Result) *chart {
-	c := &chart{title: "Messages a second over time", narrow: true,
-		x: axis{label: "seconds since the start", name: units.Count,
-			tight: true}, y: axis{name: units.Count}, shades: shades(results)}
+func rateChart(results []*record.Result) *chart.Chart {
+	c := &chart.Chart{Title: "Messages a second over time", Narrow: true,
+		X: chart.Axis{Label: "seconds since the start", Name: units.Count,
+			Tight: true}, Y: chart.Axis{Name: units.Count}, Shades: shades(results)}
 	for i, r := range results {
-		s := series{name: r.Name, color: i, area: len(results) == 1}
-		failed := series{name: r.Name + ", failures", color: i + 3, dashed: true}
+		s := chart.Series{Name: r.Name, Color: i, Area: len(results) == 1}
+		failed := chart.Series{Name: r.Name + ", failures", Color: i + 3, Dashed: true}
 		errors := int64(0)
 		for _, p := range r.Series {
 			if !p.Whole() {
 				continue
 			}
-			s.points = append(s.points, point{p.Seconds, p.Rate()})
-			failed.points = append(failed.points, point{p.Seconds, float64(p.Errors.Total()) / p.Length})
+			s.Points = append(s.Points, chart.Point{X: p.Seconds, Y: p.Rate()})
+			failed.Points = append(failed.Points, chart.Point{X: p.Seconds, Y: float64(p.Errors.Total()) / p.Length})
 			errors += p.Errors.Total()
 		}
-		if c.series = append(c.series, s); errors > 0 {
-			c.series = append(c.series, failed)
+		if c.Series = append(c.Series, s); errors > 0 {
+			c.Series = append(c.Series, failed)
 		}
 	}
 	return c
 }
 
 // shades marks the phases of a single result that were not measured.
-func shades(results []*record.Result) (all []shade) {
+func shades(results []*record.Result) (all []chart.Shade) {
 	if len(results) != 1 {
 		return nil
 	}
 	for _, p := range results[0].Phases {
 		if p.Kind != record.Measure {
-			all = append(all, shade{string(p.Kind), p.Start, p.Start + p.Elapsed})
+			all = append(all, chart.Shade{Name: string(p.Kind), From: p.Start, To: p.Start + p.Elapsed})
 		}
 	}
 	return all
 }
 
 // timeChart shows several percentiles of one result, or the p99 of several.
-func timeChart(results []*record.Result) *chart {
-	c := &chart{title: "Latency over time", narrow: true, x: axis{label: "seconds since the start", name: units.Count,
-		tight: true}, y: axis{log: true, name: nanoseconds}, shades: shades(results)}
+func timeChart(results []*record.Result) *chart.Chart {
+	c := &chart.Chart{
+		Title: "Latency over time", Narrow: true, Shades: shades(results), Y: chart.Axis{Log: true, Name: nanoseconds},
+		X: chart.Axis{Label: "seconds since the start", Name: units.Count, Tight: true},
+	}
 	figures := []struct {
 		name  string
 		value func(*record.Point) int64
@@ -242,13 +243,13 @@ func timeChart(results []*record.Result) *chart {
 	}
 	for i, r := range results {
 		for k, f := range figures {
-			s := series{name: r.Name + ", " + f.name, color: i + k}
+			s := chart.Series{Name: r.Name + ", " + f.name, Color: i + k}
 			for j := range r.Series {
 				if p := &r.Series[j]; p.Messages > 0 && p.Whole() {
-					s.points = append(s.points, point{p.Seconds, float64(f.value(p))})
+					s.Points = append(s.Points, chart.Point{X: p.Seconds, Y: float64(f.value(p))})
 				}
 			}
-			c.series = append(c.series, s)
+			c.Series = append(c.Series, s)
 		}
 	}
 	return c

@@ -12,7 +12,6 @@ import (
 
 	"github.com/reactord/reactord/bench/compare"
 	"github.com/reactord/reactord/bench/record"
-	"github.com/reactord/reactord/bench/units"
 )
 
 // result returns a few seconds of a load. Its name must not be interpreted as HTML.
@@ -88,34 +87,6 @@ func TestPageOfNothing(t *testing.T) {
 	if text := out.String(); strings.Contains(text, "<figure>") ||
 		!strings.Contains(text, "Ended early: refused") {
 		t.Errorf("%s", text)
-	}
-}
-
-// Each additional nine has the same width on the axis, and points are inside of the frame.
-func TestChartPlaces(t *testing.T) {
-	c := percentileChart([]*record.Result{result("a", 0)})
-	c.fit()
-	x := func(q float64) float64 { return c.placeX(1 / (1 - q/100)) }
-	if d1, d2 := x(99)-x(90), x(99.9)-x(99); d1 < d2-0.1 || d1 > d2+0.1 {
-		t.Errorf("from 90 to 99 it is %.2f, and from 99 to 99.9 %.2f", d1, d2)
-	}
-	for _, s := range c.series {
-		for _, p := range s.points {
-			if px, py := c.placeX(p.x), c.placeY(p.y); px < left-0.1 || px > chartWidth-right+0.1 || py < top-0.1 ||
-				py > chartHeight-bottom+0.1 {
-				t.Errorf("%v lies at %.1f, %.1f", p, px, py)
-			}
-		}
-	}
-}
-
-func TestLinearTicks(t *testing.T) {
-	for _, high := range []float64{0.3, 1, 7, 99, 100, 123456} {
-		a := axis{name: units.Count}
-		a.fitLinear(high)
-		if n := len(a.ticks); n < 3 || n > 12 || a.high < high || a.high > 2*high {
-			t.Errorf("up to %v there are %d ticks, to %v", high, n, a.high)
-		}
 	}
 }
 
