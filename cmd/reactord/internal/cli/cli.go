@@ -19,19 +19,20 @@ import (
 )
 
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
-	Proxy   proxyCommand   `cmd:"" help:"Run a proxy from one address to one or more servers."`
-	Serve   serveCommand   `cmd:"" help:"Run the proxy of a configuration file."`
-	Envoy   envoyCommand   `cmd:"" passthrough:"" help:"Run in the place of an Envoy, with its flags and its bootstrap."`
-	Check   checkCommand   `cmd:"" help:"Report what is wrong with a configuration file."`
-	Explain explainCommand `cmd:"" help:"Explain by a configuration file what would happen to a connection, and why."`
-	Test    testCommand    `cmd:"" help:"Test a configuration: try the clients of a file of cases, and compare what becomes of them."`
-	Config  configCommand  `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
-	Schema  schemaCommand  `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
-	Ctl     ctlCommand     `cmd:"" help:"Inspect and change a running reactord by its admin API."`
-	Health  healthCommand  `cmd:"" help:"Ask a running reactord whether it is ready, for health checks without a shell."`
-	Doctor  doctorCommand  `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
-	Man     manCommand     `cmd:"" help:"Print a manual page, for man -l -."`
+	Demo     demoCommand     `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
+	Proxy    proxyCommand    `cmd:"" help:"Run a proxy from one address to one or more servers."`
+	Serve    serveCommand    `cmd:"" help:"Run the proxy of a configuration file."`
+	Envoy    envoyCommand    `cmd:"" passthrough:"" help:"Run in the place of an Envoy, with its flags and its bootstrap."`
+	Check    checkCommand    `cmd:"" help:"Report what is wrong with a configuration file."`
+	Explain  explainCommand  `cmd:"" help:"Explain by a configuration file what would happen to a connection, and why."`
+	Test     testCommand     `cmd:"" help:"Test a configuration: try the clients of a file of cases, and compare what becomes of them."`
+	Simulate simulateCommand `cmd:"" help:"Simulate what becomes of clients if servers, zones or networks fail, or by a scenario."`
+	Config   configCommand   `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
+	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
+	Ctl      ctlCommand      `cmd:"" help:"Inspect and change a running reactord by its admin API."`
+	Health   healthCommand   `cmd:"" help:"Ask a running reactord whether it is ready, for health checks without a shell."`
+	Doctor   doctorCommand   `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
+	Man      manCommand      `cmd:"" help:"Print a manual page, for man -l -."`
 
 	Completion completionCommand `cmd:"" help:"Print a script that completes command lines in a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

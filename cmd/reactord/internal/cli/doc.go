@@ -14,6 +14,7 @@
 //	check.go       check: the errors of a file
 //	explain.go     explain, ctl explain: what becomes of a connection, and why
 //	test.go        test: cases of clients, and what is expected of them
+//	simulate.go    simulate: what happens if servers, zones or networks fail
 //	config.go      config: a file with all defaults
 //	schema.go      schema: the JSON Schema of files
 //	ctl*.go        ctl: the client of the admin API, and its tables

@@ -45,10 +45,22 @@ func (d *decoder) add(at yamltree.Position, format string, args ...any) {
 // set sets v, whose type is one of those that a file of cases has. key is what v is the value of. enum has the words
 // that it may be, separated by commas; "" for any text.
 func (d *decoder) set(v reflect.Value, n node, key, enum string) {
+	if of, ok := reflect.TypeAssert[textValue](v.Addr()); ok && v.Kind() != reflect.Pointer {
+		if err := of.UnmarshalText([]byte(d.text(n, key, ""))); err != nil {
+			d.add(n.at, "%s: %v", key, err)
+		}
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		d.set(v.Elem(), n, key, enum)
+	case reflect.Int:
+		i, err := strconv.Atoi(d.text(n, key, ""))
+		if err != nil || i < 0 {
+			d.add(n.at, "%s is a number without a point", key)
+		}
+		v.SetInt(int64(i))
 	case reflect.String:
 		v.SetString(d.text(n, key, enum))
 	case reflect.Bool:

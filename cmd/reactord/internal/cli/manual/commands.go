@@ -45,8 +45,8 @@ var (
 		"`reactord` proxies connections of TCP, TLS and unix sockets, and datagrams of UDP, to groups of servers. It has " +
 			"one thread and one ring of io_uring for each CPU, or epoll where io_uring is not available.",
 		"A configuration file says what it does; see `reactord.yaml`(5). `reactord serve` runs the proxy of a file, " +
-			"`reactord check` says what is wrong with a file, `reactord explain` and `reactord test` what it does with " +
-			"connections, and `reactord ctl` inspects and changes a running process.",
+			"`reactord check` says what is wrong with a file, `reactord explain`, `reactord test` and " +
+			"`reactord simulate` what it does with connections, and `reactord ctl` inspects and changes a running process.",
 	}
 	signals = []term{
 		{"SIGTERM, SIGINT", "It drains: it stops accepting, and exits when all connections have ended. When the drain " +

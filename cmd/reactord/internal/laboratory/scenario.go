@@ -1,0 +1,583 @@
+package laboratory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/laboratory/simulation"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
+)
+
+// Scenario holds what a file says happens to a proxy, and what is expected of it.
+type Scenario struct {
+	Config string // path of the configuration
+	Expect SimulatedExpectation
+
+	path   string
+	form   scenarioForm
+	events []yamltree.Position
+	groups []yamltree.Position
+	top    yamltree.Position
+}
+
+// scenarioForm has the keys of a file of a scenario.
+type scenarioForm struct {
+	Config   string                `yaml:"config"`
+	Duration Duration              `yaml:"duration"`
+	Loops    int                   `yaml:"loops"`
+	Rate     float64               `yaml:"rate"` // of clients of which nothing is said
+	Clients  []clientsForm         `yaml:"clients"`
+	Servers  map[string]serverForm `yaml:"servers"` // by BACKEND/SERVER, BACKEND, or default
+	Zones    map[string]zoneForm   `yaml:"zones"`
+	Events   []eventForm           `yaml:"events"`
+	Expect   SimulatedExpectation  `yaml:"expect"`
+}
+
+type clientsForm struct {
+	Name      string      `yaml:"name"`
+	Listener  string      `yaml:"listener"`
+	From      string      `yaml:"from"`
+	To        string      `yaml:"to"`
+	Via       string      `yaml:"via"`
+	SNI       string      `yaml:"sni"`
+	ALPN      []string    `yaml:"alpn"`
+	TLS       *bool       `yaml:"tls"`
+	Rate      float64     `yaml:"rate"`
+	Burst     int         `yaml:"burst"`
+	Every     Duration    `yaml:"every"`
+	Begin     Duration    `yaml:"begin"`
+	Exchanges int         `yaml:"exchanges"`
+	Pause     *Duration   `yaml:"pause"`
+	Request   config.Size `yaml:"request"`
+	Response  config.Size `yaml:"response"`
+	Patience  Duration    `yaml:"patience"`
+	ReadRate  config.Size `yaml:"read_rate"`
+	Latency   *Duration   `yaml:"latency"`
+	Handshake *Duration   `yaml:"handshake"`
+	End       string      `yaml:"end" enum:"half_close,close,reset"`
+}
+
+type serverForm struct {
+	Latency     *Duration `yaml:"latency"`
+	Workers     int       `yaml:"workers"`
+	Connections int       `yaml:"connections"`
+}
+
+type zoneForm struct {
+	Latency   *Duration   `yaml:"latency"`
+	Jitter    *Duration   `yaml:"jitter"`
+	Loss      Share       `yaml:"loss"`
+	Bandwidth config.Size `yaml:"bandwidth"` // a second
+}
+
+type eventForm struct {
+	At         Duration            `yaml:"at"`
+	For        Duration            `yaml:"for"`   // then it is as before
+	Every      Duration            `yaml:"every"` // it happens again
+	Servers    []string            `yaml:"servers"`
+	Do         string              `yaml:"do" enum:"work,refuse,hang,reset,crawl"`
+	State      string              `yaml:"state" enum:"up,drain,maintenance"`
+	Zones      []string            `yaml:"zones"`
+	Network    string              `yaml:"network" enum:"cut,heal"`
+	Reload     string              `yaml:"reload"`
+	Discovered map[string][]string `yaml:"discovered"`
+	Clients    []string            `yaml:"clients"`
+	Rate       *float64            `yaml:"rate"`
+	Proxy      string              `yaml:"proxy" enum:"stop"`
+}
+
+// The defaults of a scenario.
+const (
+	defaultDuration = 30 * time.Second
+	defaultLoops    = 2
+	mostDuration    = 24 * time.Hour
+)
+
+// ReadScenario reads a file of a scenario. The paths in it are relative to it. The error joins a [*config.Error] for
+// each mistake.
+func ReadScenario(path string) (*Scenario, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s, wrong := parseScenario(path, text)
+	return s, placed(path, wrong)
+}
+
+// placed returns mistakes with their file.
+func placed(path string, wrong []*yamltree.Error) error {
+	var errs []error
+	for _, e := range wrong {
+		errs = append(errs, &config.Error{File: path, Line: e.At.Line, Column: e.At.Column, Text: e.Text})
+	}
+	return errors.Join(errs...)
+}
+
+func parseScenario(path string, text []byte) (*Scenario, []*yamltree.Error) {
+	top, found, err := yamltree.Read(text, maxDepth, maker{})
+	if at, ok := errors.AsType[*yamltree.Error](err); ok {
+		return nil, []*yamltree.Error{at}
+	}
+	if !found {
+		top = node{at: yamltree.Position{Line: 1, Column: 1}, entries: []yamltree.Entry[node]{}}
+	}
+	s, d := &Scenario{path: path, top: top.at}, &decoder{}
+	d.set(reflect.ValueOf(&s.form).Elem(), top, "the file", "")
+	s.Expect, s.Config = s.form.Expect, s.form.Config
+	if s.Config != "" {
+		s.Config = s.relative(s.Config)
+	}
+	s.events, s.groups = top.itemsOf("events"), top.itemsOf("clients")
+	if time.Duration(s.form.Duration) > mostDuration {
+		d.add(top.at, "duration is too long: write at most %v", mostDuration)
+	}
+	if len(d.errs) > 0 {
+		return nil, d.errs
+	}
+	return s, nil
+}
+
+// relative returns a path of the file.
+func (s *Scenario) relative(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(s.path), path)
+}
+
+// builder makes the scenario of a simulation from a file.
+type builder struct {
+	*Scenario
+	ctx   context.Context
+	lab   *Laboratory
+	parts plan.Parts
+	plan  *plan.Plan // of the latest event
+	out   *simulation.Scenario
+	errs  []*yamltree.Error
+}
+
+func (b *builder) add(at yamltree.Position, format string, args ...any) {
+	b.errs = append(b.errs, at.Errorf(format, args...))
+}
+
+// Build returns what is simulated of a scenario. The error joins a [*config.Error] for each mistake, such as a server
+// that does not exist.
+func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenario, error) {
+	b := &builder{Scenario: s, ctx: ctx, lab: l, parts: l.parts()}
+	first, err := plan.Merge(b.parts)
+	if err != nil {
+		return nil, err
+	}
+	b.plan = first
+	b.out = &simulation.Scenario{
+		Plan: first, Loops: s.form.Loops, Duration: time.Duration(s.form.Duration),
+		Default: simulation.Server{Latency: serverLatency}, Servers: map[serveraddr.Addr]simulation.Server{},
+		Zones: map[string]simulation.Zone{},
+	}
+	if b.out.Loops == 0 {
+		b.out.Loops = defaultLoops
+	}
+	if b.out.Duration == 0 {
+		b.out.Duration = defaultDuration
+	}
+	b.servers()
+	for name, z := range s.form.Zones {
+		zone := simulation.DefaultZone
+		zone.Loss, zone.Bandwidth = float64(z.Loss), int64(z.Bandwidth)
+		if z.Latency != nil {
+			zone.Latency = time.Duration(*z.Latency)
+		}
+		if z.Jitter != nil {
+			zone.Jitter = time.Duration(*z.Jitter)
+		}
+		b.out.Zones[name] = zone
+	}
+	b.clients()
+	for i := range s.form.Events {
+		b.event(&s.form.Events[i], s.events[i])
+	}
+	slices.SortStableFunc(b.out.Events, func(x, y simulation.Event) int { return int(x.At - y.At) })
+	return b.out, placed(s.path, b.errs)
+}
+
+// parts returns the parts of the plan. Servers that are discovered have stand-ins: three for each source.
+func (l *Laboratory) parts() plan.Parts {
+	parts := plan.Parts{
+		File: l.file, Discovered: map[plan.Source][]plan.Server{}, Overrides: map[plan.ServerKey]plan.Override{},
+	}
+	all := slices.SortedFunc(maps.Keys(parts.Sources()), plan.CompareSources)
+	for i, source := range all {
+		for n := range standIns {
+			at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 255, byte(i), byte(n + 1)}), 1000)
+			parts.Discovered[source] = append(parts.Discovered[source], plan.Server{
+				Name: fmt.Sprintf("%s %d", source.Title(), n+1), Address: serveraddr.IP(at), Weight: 1, State: plan.Up,
+				Origin: source.Title(),
+			})
+		}
+	}
+	return parts
+}
+
+// standIns is how many servers stand for those that a source would find.
+const standIns = 3
+
+// servers sets how servers behave.
+func (b *builder) servers() {
+	names := slices.Sorted(maps.Keys(b.form.Servers))
+	slices.SortStableFunc(names, func(x, y string) int { // one server after all of its backend
+		return strings.Count(x, "/") - strings.Count(y, "/")
+	})
+	for _, name := range names {
+		f := b.form.Servers[name]
+		model := simulation.Server{Latency: serverLatency, Workers: f.Workers, Connections: f.Connections}
+		if f.Latency != nil {
+			model.Latency = time.Duration(*f.Latency)
+		}
+		if name == "default" {
+			b.out.Default = model
+			continue
+		}
+		for _, s := range b.find(b.top, name) {
+			b.out.Servers[s.Address] = model
+		}
+	}
+}
+
+// find returns the servers of a name: BACKEND/SERVER, or those of BACKEND.
+func (b *builder) find(at yamltree.Position, name string) []plan.ServerKey {
+	backend, server, one := strings.Cut(name, "/")
+	of := b.plan.Backend(backend)
+	switch {
+	case of == nil:
+		b.add(at, "there is no backend %q: write BACKEND/SERVER, or BACKEND for all of its servers", backend)
+		return nil
+	case one:
+		s := of.Server(server)
+		if s == nil {
+			b.add(at, "backend %s has no server %q", backend, server)
+			return nil
+		}
+		return []plan.ServerKey{{Backend: backend, Address: s.Address}}
+	}
+	var all []plan.ServerKey
+	for i := range of.Servers {
+		all = append(all, plan.ServerKey{Backend: backend, Address: of.Servers[i].Address})
+	}
+	return all
+}
+
+// clients sets which clients come.
+func (b *builder) clients() {
+	if len(b.form.Clients) == 0 {
+		b.out.Clients = allClients(b.plan, b.form.Rate)
+	}
+	names := map[string]bool{}
+	for i := range b.form.Clients {
+		c, at := &b.form.Clients[i], b.groups[i]
+		if c.Name == "" {
+			c.Name = fmt.Sprintf("clients %d", i+1)
+		}
+		if names[c.Name] {
+			b.add(at, "%q is the name of other clients", c.Name)
+		}
+		names[c.Name] = true
+		l := b.listener(at, c.Listener)
+		if l == nil {
+			continue
+		}
+		b.out.Clients = append(b.out.Clients, b.group(c, at, l))
+	}
+}
+
+// listener returns the listener of a name, or the only one.
+func (b *builder) listener(at yamltree.Position, name string) *plan.Listener {
+	var all []string
+	var found *plan.Listener
+	for i := range b.plan.Listeners {
+		l := &b.plan.Listeners[i]
+		if !simulation.Simulates(l) {
+			continue
+		}
+		if all = append(all, l.Name); l.Name == name || name == "" {
+			found = l
+		}
+	}
+	switch {
+	case found == nil && name != "":
+		b.add(at, "there is no listener %q that is simulated: write one of %s", name, strings.Join(all, ", "))
+	case name == "" && len(all) > 1:
+		b.add(at, "no listener: write one of %s", strings.Join(all, ", "))
+		found = nil
+	case found == nil:
+		b.add(at, "no listener is simulated: there is none of TCP")
+	}
+	return found
+}
+
+// group returns the clients of a form.
+func (b *builder) group(c *clientsForm, at yamltree.Position, l *plan.Listener) simulation.Clients {
+	v := clientsOf(l)
+	v.Name, v.Rate, v.Burst, v.Every, v.From = c.Name, c.Rate, c.Burst, time.Duration(c.Every), time.Duration(c.Begin)
+	if c.From != "" {
+		p, err := config.ParsePrefix(c.From)
+		if err != nil {
+			b.add(at, "from: %v", err)
+		}
+		v.Network, v.Avoid = p.Prefix, nil
+	}
+	v.Via = b.address(at, "via", c.Via, v.Via)
+	v.To = netip.AddrPortFrom(b.address(at, "to", c.To, netip.Addr{}), 0)
+	v.SNI, v.ALPN = c.SNI, c.ALPN
+	if c.TLS != nil {
+		v.TLS = *c.TLS
+	}
+	set := func(to *int, from int) {
+		if from > 0 {
+			*to = from
+		}
+	}
+	set(&v.Exchanges, c.Exchanges)
+	set(&v.Request, int(c.Request))
+	set(&v.Response, int(c.Response))
+	set(&v.ReadRate, int(c.ReadRate))
+	for to, from := range map[*time.Duration]*Duration{&v.Pause: c.Pause, &v.Latency: c.Latency, &v.Crypto: c.Handshake} {
+		if from != nil {
+			*to = time.Duration(*from)
+		}
+	}
+	if c.Patience > 0 {
+		v.Patience = time.Duration(c.Patience)
+	}
+	if c.End != "" {
+		v.End = simulation.Ending(c.End)
+	}
+	const mostRate, mostBytes = 100_000, 64 << 20
+	if c.Rate < 0 || c.Rate > mostRate || c.Burst > mostRate {
+		b.add(at, "rate and burst are at most %d", mostRate)
+	}
+	if c.Request > mostBytes || c.Response > mostBytes {
+		b.add(at, "request and response are at most %v", config.Size(mostBytes))
+	}
+	if c.Rate == 0 && c.Burst == 0 {
+		b.add(at, "no rate: write how many connections come in a second, or burst and every")
+	}
+	if (c.Burst == 0) != (c.Every == 0) {
+		b.add(at, "burst and every belong together: write both")
+	}
+	return v
+}
+
+// address reads an IP address, if there is one.
+func (b *builder) address(at yamltree.Position, key, text string, otherwise netip.Addr) netip.Addr {
+	if text == "" {
+		return otherwise
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		b.add(at, "%s: %q is no IP address", key, text)
+	}
+	return a
+}
+
+// event adds an event. Later ones see the plan as it leaves it.
+func (b *builder) event(f *eventForm, at yamltree.Position) {
+	e := simulation.Event{At: time.Duration(f.At), Mode: simulation.Mode(f.Do)}
+	var said []string
+	var keys []plan.ServerKey
+	for _, name := range f.Servers {
+		keys = append(keys, b.find(at, name)...)
+	}
+	switch {
+	case len(f.Servers) > 0 && f.Do == "" && f.State == "":
+		b.add(at, "servers do nothing: write do: work, refuse, hang, reset or crawl, or state: up, drain or maintenance")
+	case len(f.Servers) == 0 && f.Do+f.State != "":
+		b.add(at, "no servers: write BACKEND/SERVER, or BACKEND for all of its servers")
+	case f.Do != "":
+		for _, k := range keys {
+			e.Servers = append(e.Servers, k.Address)
+		}
+		e.Trouble = e.Mode != simulation.Works
+		said = append(said, fmt.Sprintf("%s: %s", strings.Join(f.Servers, ", "), f.Do))
+	}
+	if len(f.Zones) > 0 || f.Network != "" {
+		if len(f.Zones) == 0 || f.Network == "" {
+			b.add(at, "zones and network belong together: write zones, and network: cut or heal")
+		}
+		b.knownZones(at, f.Zones)
+		e.Zones, e.Cut = f.Zones, f.Network == "cut"
+		e.Trouble = e.Trouble || e.Cut
+		said = append(said, fmt.Sprintf("zone %s: %s", strings.Join(f.Zones, ", "), f.Network))
+	}
+	if len(f.Clients) > 0 || f.Rate != nil {
+		e.Clients = b.namesOf(at, f.Clients)
+		if f.Rate == nil {
+			b.add(at, "no rate: write how many of these clients come in a second from then on")
+		} else if *f.Rate < 0 {
+			b.add(at, "rate is negative")
+		} else {
+			e.Rate = *f.Rate
+			said = append(said, fmt.Sprintf("clients %s: %g/s", strings.Join(e.Clients, ", "), e.Rate))
+		}
+	}
+	if text := b.replan(f, keys, at); text != "" {
+		p, err := plan.Merge(b.parts)
+		if err != nil {
+			b.add(at, "%s: %v", text, err)
+			return
+		}
+		b.plan, e.Plan, e.Trouble = p, p, true
+		said = append(said, text)
+	}
+	if f.Proxy != "" {
+		e.Stop = true
+		said = append(said, "the proxy stops to accept")
+	}
+	if len(said) == 0 {
+		b.add(at, "nothing happens: write servers and do, servers and state, zones and network, reload, discovered, clients "+
+			"and rate, or proxy: stop")
+	}
+	e.Text = strings.Join(said, "; ")
+	b.repeat(e, f, at)
+}
+
+// repeat adds an event as often as it happens, and the ends of it.
+func (b *builder) repeat(e simulation.Event, f *eventForm, at yamltree.Position) {
+	const most = 1000
+	ends := time.Duration(f.For)
+	switch {
+	case (ends > 0 || f.Every > 0) && e.Mode == "" && len(e.Zones) == 0:
+		b.add(at, "for and every are of servers that do something, and of zones that are cut off")
+	case f.Every > 0 && f.Every <= f.For:
+		b.add(at, "every is not longer than for: it would not end before it happens again")
+	case f.Every > 0 && b.out.Duration/time.Duration(f.Every) > most:
+		b.add(at, "it happens too often: write at most %d times", most)
+	default:
+		for {
+			b.out.Events = append(b.out.Events, e)
+			if ends > 0 {
+				over := simulation.Event{At: e.At + ends, Text: "over: " + e.Text, Servers: e.Servers, Zones: e.Zones}
+				if e.Mode != "" {
+					over.Mode = simulation.Works
+				}
+				b.out.Events = append(b.out.Events, over)
+			}
+			if e.At += time.Duration(f.Every); f.Every == 0 || e.At >= b.out.Duration {
+				return
+			}
+		}
+	}
+}
+
+// knownZones checks that there are servers in zones.
+func (b *builder) knownZones(at yamltree.Position, names []string) {
+	var all []string
+	for i := range b.plan.Backends {
+		for n := range b.plan.Backends[i].Servers {
+			if z := b.plan.Backends[i].Servers[n].Locality; z != "" && !slices.Contains(all, z) {
+				all = append(all, z)
+			}
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			b.add(at, "no server is in the zone %q: write some of %s", name, strings.Join(all, ", "))
+		}
+	}
+}
+
+// namesOf returns the names of clients; of all if none is named.
+func (b *builder) namesOf(at yamltree.Position, names []string) []string {
+	var all []string
+	for i := range b.out.Clients {
+		all = append(all, b.out.Clients[i].Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			b.add(at, "there are no clients %q: write some of %s", name, strings.Join(all, ", "))
+		}
+	}
+	if len(names) == 0 {
+		return all
+	}
+	return names
+}
+
+// replan changes the parts of the plan. It returns what has changed, or "".
+func (b *builder) replan(f *eventForm, keys []plan.ServerKey, at yamltree.Position) string {
+	var said []string
+	if f.State != "" && len(keys) > 0 {
+		state, _ := plan.ParseState(f.State)
+		overrides := maps.Clone(b.parts.Overrides)
+		for _, k := range keys {
+			overrides[k] = plan.Override{State: &state}
+		}
+		b.parts.Overrides = overrides
+		said = append(said, fmt.Sprintf("%s: %s", strings.Join(f.Servers, ", "), f.State))
+	}
+	if f.Reload != "" {
+		other, err := Open(b.ctx, b.relative(f.Reload))
+		if err != nil {
+			b.add(at, "reload: %v", err)
+			return ""
+		}
+		discovered := b.parts.Discovered
+		fresh := other.parts()
+		for source, servers := range discovered {
+			if _, ok := fresh.Discovered[source]; ok {
+				fresh.Discovered[source] = servers
+			}
+		}
+		fresh.Overrides = b.parts.Overrides
+		b.parts = fresh
+		said = append(said, "reload of "+f.Reload)
+	}
+	for _, backend := range slices.Sorted(maps.Keys(f.Discovered)) {
+		if text := b.discover(backend, f.Discovered[backend], at); text != "" {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+// discover sets which servers the first source of a backend has found; the others find none.
+func (b *builder) discover(backend string, servers []string, at yamltree.Position) string {
+	var sources []plan.Source
+	for _, s := range slices.SortedFunc(maps.Keys(b.parts.Sources()), plan.CompareSources) {
+		if s.Backend == backend {
+			sources = append(sources, s)
+		}
+	}
+	if len(sources) == 0 {
+		b.add(at, "discovered: backend %q has no discovery", backend)
+		return ""
+	}
+	discovered := maps.Clone(b.parts.Discovered)
+	for _, s := range sources {
+		discovered[s] = nil
+	}
+	for i, text := range servers {
+		a, err := netip.ParseAddrPort(text)
+		if err != nil {
+			b.add(at, "discovered: %q is no address: write IP:PORT", text)
+			continue
+		}
+		discovered[sources[0]] = append(discovered[sources[0]], plan.Server{
+			Name: fmt.Sprintf("%s %d", sources[0].Title(), i+1), Address: serveraddr.IP(a), Weight: 1, State: plan.Up,
+			Origin: sources[0].Title(),
+		})
+	}
+	b.parts.Discovered = discovered
+	return fmt.Sprintf("discovery finds %d servers of %s", len(servers), backend)
+}

@@ -1,0 +1,303 @@
+package laboratory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/laboratory/simulation"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// The scenarios of the examples hold.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("../../../../docs/examples/scenarios/*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d scenarios, %v", len(files), err)
+	}
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			s, err := ReadScenario(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := Open(t.Context(), s.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			built, err := l.Build(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			played, err := Play(built, &s.Expect, 1, 3, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range played.Names {
+				v := played.Worst[name]
+				t.Logf("%+v", v)
+				if !v.Holds {
+					t.Errorf("%s is %s, want %s: %s", v.Name, v.Got, v.Bound, v.Moment)
+				}
+			}
+		})
+	}
+}
+
+// workshop is a configuration in which much can happen.
+const workshop = `
+listeners:
+  - {name: web, address: "10.1.0.1:80", backend: app}
+  - {name: mail, address: "[::]:25", backend: mail}
+backends:
+  - name: app
+    servers:
+      - {name: a, address: "10.0.0.1:80", locality: one}
+      - {name: b, address: "10.0.0.2:80", locality: two}
+    check: {interval: 1s, timeout: 500ms}
+    connect_timeout: 1s
+  - name: mail
+    dns: [{name: mail.example.org, port: 25}]
+`
+
+// open opens a configuration.
+func open(t *testing.T, text string) *Laboratory {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "reactord.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// build builds a scenario of a configuration.
+func build(t *testing.T, l *Laboratory, text string) (*simulation.Scenario, *SimulatedExpectation, error) {
+	t.Helper()
+	s, wrong := parseScenario(filepath.Join(t.TempDir(), "scenario.yaml"), []byte(text))
+	if len(wrong) > 0 {
+		return nil, nil, placed("scenario.yaml", wrong)
+	}
+	built, err := l.Build(t.Context(), s)
+	return built, &s.Expect, err
+}
+
+// Everything that can happen does, and no byte is lost.
+func TestEverythingHappens(t *testing.T) {
+	l := open(t, workshop)
+	next := filepath.Join(t.TempDir(), "next.yaml")
+	if err := os.WriteFile(next, []byte(strings.ReplaceAll(workshop, "10.0.0.2", "10.0.0.3")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, expect, err := build(t, l, fmt.Sprintf(`
+duration: 20s
+loops: 3
+clients:
+  - {name: people, listener: web, rate: 30, burst: 20, every: 4s, from: 192.0.2.0/24, end: close, pause: 50ms}
+  - {name: robots, listener: mail, rate: 10, exchanges: 1, request: 40KiB, response: 200KiB, read_rate: 400KiB, end: reset}
+  - {name: tls, listener: web, rate: 5, tls: true, sni: www.example.org, alpn: [h2], latency: 20ms, handshake: 2ms, begin: 2s}
+servers:
+  default: {latency: 2ms}
+  app: {latency: 10ms, workers: 20}
+  app/a: {latency: 1ms, connections: 100}
+zones:
+  two: {latency: 3ms, jitter: 1ms, loss: 0.1%%}
+events:
+  - {at: 2s, servers: [app/a], do: refuse, for: 1s}
+  - {at: 4s, servers: [app], do: crawl, for: 500ms, every: 6s}
+  - {at: 5s, zones: [two], network: cut, for: 1s}
+  - {at: 7s, servers: [app/b], state: drain}
+  - {at: 9s, servers: [app/b], state: up}
+  - {at: 10s, discovered: {mail: ["10.9.0.1:25"]}}
+  - {at: 11s, clients: [people], rate: 60}
+  - {at: 12s, reload: %s}
+  - {at: 13s, servers: [app/a], do: reset, for: 100ms}
+  - {at: 19s, proxy: stop}
+expect: {failed: 50%%, connections: 1000, server_connections: 1000, retries: 50%%, queue_wait: 1s, answer: 20s, recovery: 20s}
+`, next))
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := Play(s, expect, 1, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range played.Runs {
+		t.Logf("%d clients: %v, %v", r.Clients, r.Outcomes, r.Ends)
+		for _, m := range r.Marks {
+			t.Logf("%v %s", m.At, m.Text)
+		}
+		if r.Clients < 500 || r.Outcomes[simulation.Answered] < r.Clients/2 || r.Outcomes[simulation.Changed] != 0 {
+			t.Errorf("of %d clients: %v", r.Clients, r.Outcomes)
+		}
+		served := 0
+		for _, s := range r.Servers {
+			if s.Connections > 0 {
+				served++
+			}
+		}
+		if served < 3 {
+			t.Errorf("servers: %+v", r.Servers)
+		}
+		var page bytes.Buffer
+		p := &Page{Title: "<it>"}
+		p.Add("a run", r)
+		if err := p.Write(&page); err != nil || !strings.Contains(page.String(), "&lt;it&gt;") ||
+			strings.Count(page.String(), "<figure>") != 3 || strings.Contains(page.String(), "http://") {
+			t.Errorf("the page: %v\n%s", err, page.String())
+		}
+		page.Reset()
+		if Timeline(&page, r, 40); strings.Count(page.String(), "\n") != 4 {
+			t.Errorf("the timeline:\n%s", page.String())
+		}
+	}
+}
+
+// A scenario that fails names its seed, the moment and the client, and becomes smaller.
+func TestShrink(t *testing.T) {
+	l := open(t, workshop)
+	s, expect, err := build(t, l, `
+duration: 12s
+clients:
+  - {name: people, listener: web, rate: 40}
+  - {name: others, listener: mail, rate: 10}
+events:
+  - {at: 2s, servers: [mail], do: crawl, for: 100ms}
+  - {at: 4s, servers: [app], do: refuse}
+  - {at: 6s, servers: [mail], do: crawl, for: 100ms}
+expect: {refused: 0}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := Play(s, expect, 5, 1, nil)
+	if err != nil || !played.Fails || played.Seed != 5 {
+		t.Fatalf("%+v, %v", played, err)
+	}
+	if v := played.Worst["refused"]; v.Holds || !strings.Contains(v.Moment, "of people, which came at") {
+		t.Errorf("%+v", v)
+	}
+	smaller, left, err := Shrink(s, expect, 5)
+	if err != nil || len(smaller.Events) != 1 || len(smaller.Clients) != 1 || smaller.Clients[0].Rate > 10 {
+		t.Errorf("%d events, %d groups of clients, %v, %v", len(smaller.Events), len(smaller.Clients), left, err)
+	}
+	if _, _, err := Shrink(smaller, &SimulatedExpectation{}, 5); !errors.Is(err, ErrShrink) {
+		t.Errorf("shrinking what holds: %v", err)
+	}
+}
+
+// Mistakes have their places.
+func TestScenarioMistakes(t *testing.T) {
+	l := open(t, workshop)
+	for text, want := range map[string]string{
+		"duration: soon":     `1:11: duration: "soon" is no time: write it as 500ms, 10s or 1h`,
+		"durations: 1s":      "1:1: durations is unknown: write config, duration",
+		"events: [{at: 1s}]": "1:10: nothing happens: write servers and do",
+		"events: [{at: 1s, servers: [app/x], do: refuse}]":    `1:10: backend app has no server "x"`,
+		"events: [{at: 1s, servers: [other], do: refuse}]":    `1:10: there is no backend "other"`,
+		"events: [{at: 1s, servers: [app], do: die}]":         `1:39: do "die" is unknown: write one of work, refuse`,
+		"events: [{at: 1s, zones: [one]}]":                    "zones and network belong together",
+		"events: [{at: 1s, discovered: {app: []}}]":           `backend "app" has no discovery`,
+		"events: [{at: 1s, reload: none.yaml}]":               "reload: ",
+		"events: [{at: 1s, every: 1s, proxy: stop}]":          "for and every are of servers",
+		"events: [{at: 1s, rate: 5, clients: [x]}]":           `there are no clients "x"`,
+		"clients: [{listener: web}]":                          "no rate: write how many",
+		"clients: [{listener: x, rate: 1}]":                   `there is no listener "x" that is simulated: write one of mail, web`,
+		"clients: [{rate: 1}]":                                "no listener: write one of mail, web",
+		"clients: [{listener: web, rate: 1, from: here}]":     "from: ",
+		"clients: [{listener: web, rate: 1, exchanges: 1.5}]": "exchanges is a number without a point",
+		"expect: {refused: many}":                             `refused: "many" is no bound`,
+		"zones: {a: {loss: 200%}}":                            `loss: "200%" is no percentage`,
+		"servers: {app/z: {workers: 1}}":                      `backend app has no server "z"`,
+	} {
+		_, _, err := build(t, l, text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+			continue
+		}
+		if e, ok := errors.AsType[*config.Error](err); !ok || e.Line < 1 || e.Column < 1 {
+			t.Errorf("%s: %#v has no place", text, err)
+		}
+	}
+}
+
+// Any configuration that check accepts can be simulated.
+func FuzzSimulation(f *testing.F) {
+	f.Add([]byte(workshop))
+	for _, path := range []string{"testdata/faults.txt", "testdata/sound.txt"} {
+		for _, p := range readPlanted(f, path) {
+			f.Add([]byte(p.text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l := ofText(text)
+		if l == nil {
+			return
+		}
+		form := scenarioForm{Rate: 50, Duration: Duration(300 * time.Millisecond)}
+		s, err := l.Build(context.Background(), &Scenario{form: form})
+		if err != nil {
+			return // what check also refuses
+		}
+		if r, err := simulation.Run(s, 1, nil); err != nil {
+			t.Errorf("%v, of\n%s", err, text)
+		} else if r.Outcomes[simulation.Changed] > 0 {
+			t.Errorf("bytes have changed: %v, of\n%s", r.Failures, text)
+		}
+	})
+}
+
+// ofText returns the laboratory of a small configuration that check accepts, without files and names to look up, or
+// nil.
+func ofText(text []byte) *Laboratory {
+	const many = 20
+	cfg, _, err := config.Parse("fuzz", text)
+	if err != nil || len(cfg.Listeners) > many || len(cfg.Backends) > many || len(cfg.Validate()) > 0 {
+		return nil
+	}
+	for i := range cfg.Listeners {
+		l := &cfg.Listeners[i]
+		if len(l.TLS.Certificates) > 0 || len(l.Routes) > many || len(l.Address.Ports()) > many {
+			return nil
+		}
+		for n := range l.Routes {
+			if len(l.Routes[n].TLS.Certificates) > 0 {
+				return nil
+			}
+		}
+	}
+	for i := range cfg.Backends {
+		if cfg.Backends[i].TLS.Enabled || len(cfg.Backends[i].Servers) > many {
+			return nil
+		}
+	}
+	file := &plan.File{Config: cfg}
+	p, err := plan.Merge(plan.Parts{File: file})
+	if err != nil {
+		return nil
+	}
+	for i := range p.Listeners {
+		if l := &p.Listeners[i]; simulation.Simulates(l) && !l.Bind.IsValid() {
+			return nil
+		}
+	}
+	for i := range p.Backends {
+		for _, s := range p.Backends[i].Servers {
+			if !s.Address.IsUnix() && !s.Address.AddrPort().IsValid() {
+				return nil
+			}
+		}
+	}
+	return &Laboratory{file, p}
+}

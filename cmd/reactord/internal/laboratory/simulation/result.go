@@ -1,0 +1,341 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
+)
+
+// Result is what has become of a scenario with a seed.
+type Result struct {
+	Seed     uint64
+	Duration time.Duration
+	Clients  int             // that came
+	Outcomes map[Outcome]int // what has become of them
+	Failures []Failure       // of clients, in the order of their ends; the first MaxFailures
+	Servers  []ServerResult  // in the order of backends and addresses
+	Ends     []stats.EndCount
+	Marks    []Mark
+	Samples  []Sample
+	Names    []string // of the servers of Sample.Servers, at first
+	Spans    []Span   // between events
+
+	Retries       uint64        // connects to servers after a first one had failed
+	QueueWait     time.Duration // the longest, rounded up to a power of the fourth root of two
+	QueueFull     uint64        // connections that were refused by full queues
+	MostQueued    int           // at a sample
+	MostOpen      int64         // connections, at a sample
+	LongestAnswer time.Duration
+
+	troubles []time.Duration
+	failed   []time.Duration // when clients came that have failed
+	ends     map[string]uint64
+}
+
+// MaxFailures limits the failures of which a result says more than their number.
+const MaxFailures = 100
+
+// Failure is a client that has failed.
+type Failure struct {
+	At      time.Duration // when it failed
+	Came    time.Duration
+	Client  netip.AddrPort
+	Name    string // of its group
+	Outcome Outcome
+	Server  string // that had answered it, or ""
+}
+
+// String says which client has failed, when, and how.
+func (f *Failure) String() string {
+	text := fmt.Sprintf("%v: %v of %s, which came at %v, is %s", round(f.At), f.Client, f.Name, round(f.Came), f.Outcome)
+	if f.Server != "" {
+		text += " by " + f.Server
+	}
+	return text
+}
+
+// ServerResult is a server at the end.
+type ServerResult struct {
+	Backend     string
+	Name        string
+	Address     string
+	State       stats.ServerState
+	Connections int // of clients, so far
+	Peak        int // of them at a time; of all backends that have the server
+	Weight      int
+	Backup      bool
+	Priority    int
+	Locality    string
+}
+
+// Mark is something that happened.
+type Mark struct {
+	At    time.Duration
+	Text  string
+	Event bool // of the scenario; false: the proxy has logged it
+}
+
+// Sample is a look at the proxy.
+type Sample struct {
+	At          time.Duration
+	Connections int64
+	Queued      int
+	Answered    int // clients so far
+	Failed      int
+	Servers     []int // connections, in the order of Result.Names
+}
+
+// Span is the time between two events.
+type Span struct {
+	From, To time.Duration
+	Clients  int            // that came
+	Failed   int            // clients that ended in it, and had failed
+	Servers  map[string]int // connections of clients that came to a server, by its address
+}
+
+// Failed returns how many clients have failed.
+func (r *Result) Failed() (n int) {
+	for o, count := range r.Outcomes {
+		if o != Answered {
+			n += count
+		}
+	}
+	return n
+}
+
+// Recovery returns how long clients failed that came after a trouble: the longest of all. ended reports whether they
+// had stopped to fail before the last clients came.
+func (r *Result) Recovery() (longest time.Duration, ended bool) {
+	ended = true
+	for i, at := range r.troubles {
+		until := r.Duration
+		if i+1 < len(r.troubles) {
+			until = r.troubles[i+1]
+		}
+		last := time.Duration(0)
+		for _, came := range r.failed {
+			if came >= at && came < until {
+				last = max(last, came-at)
+			}
+		}
+		longest = max(longest, last)
+		// Clients that came in the last tenth of the time, and have failed, do not stop to.
+		if i+1 == len(r.troubles) && last > 0 && at+last > until-(until-at)/10 {
+			ended = false
+		}
+	}
+	return longest, ended
+}
+
+// firstAnswer counts a client as one of its server.
+func (w *world) firstAnswer(v *visitor) {
+	if n := int(v.server); n > 0 && n <= len(w.byID) {
+		v.to = w.byID[n-1]
+	}
+}
+
+// answer notes how long an answer took.
+func (w *world) answer(took time.Duration) { w.out.LongestAnswer = max(w.out.LongestAnswer, took) }
+
+// wrong notes that a server has got bytes that no client has sent.
+func (w *world) wrong(s *server, client uint32) {
+	w.mark(fmt.Sprintf("server %v has got bytes that client %d has not sent", s.key, client), false)
+}
+
+// left notes the end of a client.
+func (w *world) left(v *visitor, o Outcome) {
+	w.here--
+	delete(w.present, v)
+	w.note(v, o)
+}
+
+func (w *world) note(v *visitor, o Outcome) {
+	r := w.out
+	if r.Outcomes == nil {
+		r.Outcomes = map[Outcome]int{}
+	}
+	r.Outcomes[o]++
+	if o == Answered {
+		return
+	}
+	r.failed = append(r.failed, v.began)
+	w.proxyMachine.Logf("client %v is %s", v.from, o)
+	if len(r.Failures) < MaxFailures {
+		f := Failure{At: w.elapsed(), Came: v.began, Client: v.from, Name: v.g.Name, Outcome: o}
+		if v.to != nil {
+			f.Server = v.to.key.String()
+		}
+		r.Failures = append(r.Failures, f)
+	}
+}
+
+// mark notes that something has happened.
+func (w *world) mark(text string, event bool) {
+	const most = 2000
+	if text != "" && len(w.out.Marks) < most {
+		w.out.Marks = append(w.out.Marks, Mark{w.elapsed(), text, event})
+	}
+}
+
+// sample looks at the proxy, again and again.
+func (w *world) sample() {
+	all := w.proxy.Stats()
+	s := Sample{At: w.elapsed(), Answered: w.out.Outcomes[Answered], Failed: w.out.Failed()}
+	for i := range all.Listeners {
+		s.Connections += all.Listeners[i].Connections
+	}
+	for i := range all.Backends {
+		s.Queued += all.Backends[i].Queued
+	}
+	if w.out.Names == nil {
+		for i := range all.Servers {
+			w.out.Names = append(w.out.Names, all.Servers[i].Backend+"/"+all.Servers[i].Name)
+		}
+	}
+	s.Servers = make([]int, len(w.out.Names))
+	for i := range all.Servers {
+		if at := slices.Index(w.out.Names, all.Servers[i].Backend+"/"+all.Servers[i].Name); at >= 0 {
+			s.Servers[at] = all.Servers[i].Connections
+		}
+	}
+	w.out.MostQueued, w.out.MostOpen = max(w.out.MostQueued, s.Queued), max(w.out.MostOpen, s.Connections)
+	w.out.Samples = append(w.out.Samples, s)
+	w.after(max(w.scenario.Duration/samples, time.Millisecond), w.sample)
+}
+
+// span ends the time since the last event.
+func (w *world) span() {
+	last := Span{To: w.elapsed(), Clients: w.visitors, Failed: w.out.Failed(), Servers: map[string]int{}}
+	for _, s := range w.byID {
+		last.Servers[s.key.String()] = s.total
+	}
+	for i := range w.out.Spans {
+		before := &w.out.Spans[i]
+		last.From, last.Clients, last.Failed = before.To, last.Clients-before.Clients, last.Failed-before.Failed
+		for name, n := range before.Servers {
+			last.Servers[name] -= n
+		}
+	}
+	if last.To > last.From {
+		w.out.Spans = append(w.out.Spans, last)
+	}
+}
+
+// finish reads what the proxy has counted.
+func (w *world) finish() {
+	all, r := w.proxy.Stats(), w.out
+	r.Clients = w.visitors
+	w.span()
+	for i := range all.Listeners {
+		for _, e := range all.Listeners[i].Ended {
+			r.ends[e.By+"/"+e.Phase] += e.Count
+		}
+		for _, c := range all.Listeners[i].Rejected {
+			r.ends["rejected/"+c.Reason] += c.Count
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.ends)) {
+		if by, phase, _ := strings.Cut(key, "/"); r.ends[key] > 0 {
+			r.Ends = append(r.Ends, stats.EndCount{By: by, Phase: phase, Count: r.ends[key]})
+		}
+	}
+	for i := range all.Backends {
+		r.QueueFull += all.Backends[i].QueueRefused
+		r.QueueWait = max(r.QueueWait, longestOf(&all.Backends[i].QueueTime))
+	}
+	for i := range all.Servers {
+		s := &all.Servers[i]
+		r.Retries += s.Retries
+		one := ServerResult{
+			Backend: s.Backend, Name: s.Name, Address: s.Address, State: s.State, Connections: int(s.Total),
+			Weight: s.Weight, Backup: s.Backup, Priority: s.Priority, Locality: s.Locality,
+		}
+		if at, err := netip.ParseAddrPort(s.Address); err == nil && w.servers[at] != nil {
+			one.Peak = w.servers[at].peak
+		}
+		r.Servers = append(r.Servers, one)
+	}
+	slices.SortStableFunc(r.Servers, func(a, b ServerResult) int {
+		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// longestOf returns the upper bound of the highest cell that has counts.
+func longestOf(h *stats.Histogram) (longest time.Duration) {
+	bounds := stats.Cells.Bounds()
+	for i, n := range h.Cells {
+		if n > 0 {
+			longest = bounds[min(i, len(bounds)-1)]
+		}
+	}
+	return longest
+}
+
+// round rounds a time for people.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Second:
+		return d.Round(time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d
+}
+
+// recorder is the log of the proxy: what it logs is a mark.
+type recorder struct {
+	w      *world
+	fields []zapcore.Field
+}
+
+// Enabled reports whether an entry of a level is a mark.
+func (r *recorder) Enabled(l zapcore.Level) bool { return l >= zapcore.InfoLevel }
+
+// With returns a recorder that adds fields.
+func (r *recorder) With(fields []zapcore.Field) zapcore.Core {
+	return &recorder{r.w, append(slices.Clone(r.fields), fields...)}
+}
+
+// Check adds the recorder to those that write an entry.
+func (r *recorder) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if r.Enabled(e.Level) {
+		return ce.AddCore(e, r)
+	}
+	return ce
+}
+
+// Write marks an entry.
+func (r *recorder) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	m := zapcore.NewMapObjectEncoder()
+	for _, f := range append(slices.Clone(r.fields), fields...) {
+		f.AddTo(m)
+	}
+	text := []string{e.Message}
+	if backend, ok := m.Fields["backend"]; ok {
+		text[0] += fmt.Sprintf(": %v", backend)
+	}
+	if server, ok := m.Fields["server"]; ok {
+		text[0] += fmt.Sprintf("/%v", server)
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Fields)) {
+		if value := fmt.Sprint(m.Fields[key]); value != "" && !slices.Contains(saidOtherwise, key) {
+			text = append(text, value)
+		}
+	}
+	r.w.mark(strings.Join(text, ", "), false)
+	return nil
+}
+
+// saidOtherwise are the fields of the log that a mark has at another place, or not at all.
+var saidOtherwise = []string{"backend", "server", "address", "before"}
+
+// Sync does nothing.
+func (r *recorder) Sync() error { return nil }

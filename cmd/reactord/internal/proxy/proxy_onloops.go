@@ -1,0 +1,62 @@
+package proxy
+
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/reactor"
+)
+
+// OnLoops configures a proxy whose loops the caller makes and runs, on the rings of a simulated kernel. What the
+// process has and does not have decides nothing there: all choices follow from the seed.
+type OnLoops struct {
+	Log   *zap.Logger     // nil discards
+	Loops []*reactor.Loop // that do not run yet
+	Seed  uint64          // of the choice of servers, and of the times of checks; not 0
+	Pairs int             // connections that there are descriptors for; not 0
+}
+
+// Prepare makes a proxy that listens by a first plan. [Proxy.RunLoop] runs each of its loops. Nothing watches memory,
+// and keys of session tickets are not renewed. The other methods of the proxy that wait must not be called: use
+// [Proxy.Begin] and [Proxy.BeginDrain].
+func (c *OnLoops) Prepare(first *plan.Plan) (*Proxy, error) {
+	p, err := prepare(Config{Log: c.Log, seed: c.Seed, pairs: c.Pairs, ports: int64(c.Pairs)}, first, c.Loops)
+	if err != nil {
+		return nil, errors.Join(err, p.discard())
+	}
+	return p, nil
+}
+
+// RunLoop runs the loop with an index on the calling thread, and calls up when it accepts connections. It returns when
+// the proxy has drained.
+func (p *Proxy) RunLoop(index int, up func()) error {
+	w := p.workers[index]
+	return w.loop.Run(func() {
+		w.start()
+		p.noteChecked()
+		up()
+	})
+}
+
+// Begin puts a plan in force as [Proxy.Prepare] and Commit do, and returns before the loops have it. inForce reports
+// whether they have.
+func (p *Proxy) Begin(next *plan.Plan) (inForce func() bool, err error) {
+	c, err := p.prepareChange(next)
+	if err != nil {
+		return nil, err
+	}
+	c.commit()
+	return func() bool { return c.pending.Load() == 0 }, nil
+}
+
+// BeginDrain stops accepting on all loops, and returns before they have. Each loop ends with its last connection; reset
+// resets those that are open.
+func (p *Proxy) BeginDrain(reset bool) {
+	p.each(func(w *worker) {
+		if w.drain(); reset {
+			w.close()
+		}
+	})
+}
