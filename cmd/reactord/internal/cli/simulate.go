@@ -2,10 +2,12 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -27,7 +29,7 @@ type simulateCommand struct {
 	From     uint64  `default:"1" placeholder:"SEED" help:"The first seed."`
 	Trace    bool    `help:"With --scenario: print each step of the run."`
 	Shrink   bool    `help:"With --scenario: look for a smaller one that fails in the same way."`
-	JSON     bool    `name:"json" help:"Print the runs as JSON."`
+	JSON     bool    `name:"json" help:"Print the runs as JSON; not with --old, --trace and --shrink."`
 	HTML     string  `name:"html" placeholder:"FILE" help:"Write a page with charts, too."`
 }
 
@@ -82,8 +84,14 @@ func (c *simulateCommand) check() error {
 		return fmt.Errorf("%w: write --config, --scenario, or --old and --new", errFlags)
 	case c.JSON && (c.Old != "" || c.Trace || c.Shrink):
 		return fmt.Errorf("%w: --json excludes --old, --trace and --shrink", errFlags)
-	case c.Seeds < 1 || c.Rate < 0 || c.Rate > mostRate:
-		return fmt.Errorf("%w: --seeds is at least 1, and --rate from 0 to %d", errFlags, mostRate)
+	case c.HTML != "" && (c.Diff || c.Shrink):
+		return fmt.Errorf("%w: --html excludes --diff and --shrink", errFlags)
+	case c.Rate > 0 && c.Scenario != "":
+		return fmt.Errorf("%w: --rate has no effect with --scenario: write rate in its file", errFlags)
+	case c.Seeds < 1:
+		return fmt.Errorf("%w: --seeds is at least 1", errFlags)
+	case c.Rate < 0 || c.Rate > mostRate:
+		return fmt.Errorf("%w: --rate is from 0 to %d", errFlags, mostRate)
 	}
 	return nil
 }
@@ -132,39 +140,47 @@ func (c *simulateCommand) play(ctx context.Context, w io.Writer, page *laborator
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		if err := played.WriteJSON(w, &s.Expect); err != nil || !played.Fails {
-			return err
-		}
-		return errSimulated
-	}
 	shown := played.Runs[0]
 	for _, r := range played.Runs {
 		if r.Seed == played.Seed && played.Fails {
 			shown = r
 		}
 	}
+	page.Title, page.Subtitle = c.Scenario, path
+	page.Add(c.Scenario, shown)
+	if c.JSON {
+		if err := played.WriteJSON(w, &s.Expect); err != nil || !played.Fails {
+			return err
+		}
+		return errSimulated
+	}
 	showRun(w, shown)
 	fmt.Fprintln(w)
 	for _, name := range played.Names {
 		v := played.Worst[name]
-		mark := "ok  "
-		if !v.Holds {
-			mark = "FAIL"
-		}
-		fmt.Fprintf(w, "%s  %s: %s, expected %s\n", mark, v.Name, v.Got, v.Bound)
-		if !v.Holds && v.Moment != "" {
-			fmt.Fprintf(w, "        %s\n", plain(v.Moment))
-		}
+		showVerdict(w, &v)
 	}
-	page.Title, page.Subtitle = c.Scenario, path
-	page.Add(c.Scenario, shown)
+	if c.Seeds > 1 {
+		fmt.Fprintf(w, "\n%d of %d seeds hold\n", c.Seeds-len(played.Seeds), c.Seeds)
+	}
 	if played.Fails {
 		fmt.Fprintf(w, "\nseed %d fails: --from %d --trace prints each of its steps, --from %d --shrink looks for a smaller "+
 			"one\n", played.Seed, played.Seed, played.Seed)
 		return errSimulated
 	}
 	return nil
+}
+
+// showVerdict prints what has come of an expectation.
+func showVerdict(w io.Writer, v *laboratory.Verdict) {
+	mark := "ok  "
+	if !v.Holds {
+		mark = "FAIL"
+	}
+	fmt.Fprintf(w, "%s  %s: %s, expected %s\n", mark, v.Name, v.Got, v.Bound)
+	if !v.Holds && v.Moment != "" {
+		fmt.Fprintf(w, "        %s\n", plain(v.Moment))
+	}
 }
 
 // shrink prints what a scenario can do without.
@@ -183,6 +199,10 @@ func (c *simulateCommand) shrink(w io.Writer, s *simulation.Scenario, e *laborat
 	}
 	fmt.Fprintln(w)
 	showRun(w, r)
+	fmt.Fprintln(w)
+	for _, v := range e.Judge(r) {
+		showVerdict(w, &v)
+	}
 	return errSimulated
 }
 
@@ -208,6 +228,14 @@ func showRun(w io.Writer, r *simulation.Result) {
 	}
 	if n := len(r.Marks) - most; n > 0 {
 		fmt.Fprintf(w, "            and %d more\n", n)
+	}
+	if len(r.Groups) > 1 {
+		t := newTable("CLIENTS", ">ANSWERED", ">FAILED")
+		for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
+			t.add(name, r.Groups[name].Answered, r.Groups[name].Failed)
+		}
+		fmt.Fprintln(w)
+		t.write(w, nil)
 	}
 	t := newTable("SERVER", "ADDRESS", "STATE", ">CONNECTIONS", ">MOST")
 	for _, s := range r.Servers {
@@ -312,24 +340,23 @@ func (c *simulateCommand) diff(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	before, err := older.WhatIf(ctx, c.how())
+	how := c.how()
+	how.Rate = cmp.Or(how.Rate, older.Rate()) // the same clients come to both
+	before, err := older.WhatIf(ctx, how)
 	if err != nil {
 		return err
 	}
-	after, err := newer.WhatIf(ctx, c.how())
+	after, err := newer.WhatIf(ctx, how)
 	if err != nil {
 		return err
 	}
-	one, other := laboratory.Differing(before, after)
-	if len(one)+len(other) == 0 {
-		fmt.Fprintln(w, "the two do the same")
-		return nil
+	rows := laboratory.Differing(before, after)
+	if len(rows) == 0 {
+		fmt.Fprintln(w, "the two do the same, but for small differences")
+	} else {
+		showWhatIf(w, rows)
 	}
-	fmt.Fprintf(w, "%s\n\n", plain(c.Old))
-	showWhatIf(w, one)
-	fmt.Fprintf(w, "\n%s\n\n", plain(c.New))
-	showWhatIf(w, other)
-	if laboratory.Found(other) > 0 {
+	if laboratory.Found(after) > 0 {
 		return errSimulated
 	}
 	return nil

@@ -155,6 +155,19 @@ func (n *node) itemsOf(key string) (all []yamltree.Position) {
 	return nil
 }
 
+// keysOf returns the places of the keys of a mapping.
+func (n *node) keysOf(key string) map[string]yamltree.Position {
+	all := map[string]yamltree.Position{}
+	for _, e := range n.entries {
+		if e.Key == key {
+			for _, one := range e.Value.entries {
+				all[one.Key] = one.At
+			}
+		}
+	}
+	return all
+}
+
 // timeoutNames lists the timeouts that an explanation may have.
 var timeoutNames = []string{
 	"inspect_timeout", "client_handshake_timeout", "queue.timeout", "connect_timeout", "total_connect_timeout",

@@ -58,7 +58,7 @@ func (d *decoder) set(v reflect.Value, n node, key, enum string) {
 	case reflect.Int:
 		i, err := strconv.Atoi(d.text(n, key, ""))
 		if err != nil || i < 0 {
-			d.add(n.at, "%s is a number without a point", key)
+			d.add(n.at, "%s is a whole number, and not negative", key)
 		}
 		v.SetInt(int64(i))
 	case reflect.String:

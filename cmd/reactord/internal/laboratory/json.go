@@ -10,22 +10,23 @@ import (
 
 // runJSON is a run as JSON.
 type runJSON struct {
-	What     string                     `json:"what,omitempty"`
-	Left     string                     `json:"left,omitempty"`
-	Findings []string                   `json:"findings,omitempty"`
-	Seed     uint64                     `json:"seed"`
-	Seconds  stats.Seconds              `json:"seconds"`
-	Clients  int                        `json:"clients"`
-	Outcomes map[simulation.Outcome]int `json:"outcomes"`
-	Retries  uint64                     `json:"retries"`
-	Recovery stats.Seconds              `json:"recovery_seconds"`
-	Recovers bool                       `json:"recovers"`
-	Queue    stats.Seconds              `json:"queue_wait_seconds"`
-	Answer   stats.Seconds              `json:"longest_answer_seconds"`
-	Open     int64                      `json:"most_open"`
-	Servers  []serverJSON               `json:"servers"`
-	Ends     []stats.EndCount           `json:"ends"`
-	Verdicts []Verdict                  `json:"verdicts,omitempty"`
+	What     string                        `json:"what,omitempty"`
+	Left     string                        `json:"left,omitempty"`
+	Findings []string                      `json:"findings,omitempty"`
+	Seed     uint64                        `json:"seed"`
+	Seconds  stats.Seconds                 `json:"seconds"`
+	Clients  int                           `json:"clients"`
+	Outcomes map[simulation.Outcome]int    `json:"outcomes"`
+	Retries  uint64                        `json:"retries"`
+	Recovery stats.Seconds                 `json:"recovery_seconds"`
+	Recovers bool                          `json:"recovers"`
+	Queue    stats.Seconds                 `json:"queue_wait_seconds"`
+	Answer   stats.Seconds                 `json:"longest_answer_seconds"`
+	Open     int64                         `json:"most_open"`
+	Servers  []serverJSON                  `json:"servers"`
+	Ends     []stats.EndCount              `json:"ends"`
+	Groups   map[string]simulation.Answers `json:"groups"`
+	Verdicts []Verdict                     `json:"verdicts,omitempty"`
 }
 
 type serverJSON struct {
@@ -38,11 +39,12 @@ type serverJSON struct {
 }
 
 func newRunJSON(r *simulation.Result) runJSON {
-	longest, ended := r.Recovery()
+	recovery := r.Recovery()
 	out := runJSON{
 		Seed: r.Seed, Seconds: stats.Of(r.Duration), Clients: r.Clients, Outcomes: r.Outcomes, Retries: r.Retries,
-		Recovery: stats.Of(longest), Recovers: ended, Queue: stats.Of(r.QueueWait), Answer: stats.Of(r.LongestAnswer),
-		Open: r.MostOpen, Ends: r.Ends,
+		Recovery: stats.Of(recovery.Longest), Recovers: recovery.Ends,
+		Queue: stats.Of(r.QueueWait), Answer: stats.Of(r.LongestAnswer),
+		Open: r.MostOpen, Ends: r.Ends, Groups: r.Groups,
 	}
 	for _, s := range r.Servers {
 		out.Servers = append(out.Servers, serverJSON{s.Backend, s.Name, s.Address, s.State, s.Connections, s.Peak})

@@ -1,6 +1,7 @@
 package laboratory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type Scenario struct {
 	form   scenarioForm
 	events []yamltree.Position
 	groups []yamltree.Position
+	served map[string]yamltree.Position // keys of servers
 	top    yamltree.Position
 }
 
@@ -139,7 +141,7 @@ func parseScenario(path string, text []byte) (*Scenario, []*yamltree.Error) {
 	if s.Config != "" {
 		s.Config = s.relative(s.Config)
 	}
-	s.events, s.groups = top.itemsOf("events"), top.itemsOf("clients")
+	s.events, s.groups, s.served = top.itemsOf("events"), top.itemsOf("clients"), top.keysOf("servers")
 	if time.Duration(s.form.Duration) > mostDuration {
 		d.add(top.at, "duration is too long: write at most %v", mostDuration)
 	}
@@ -166,6 +168,8 @@ type builder struct {
 	plan  *plan.Plan // of the latest event
 	out   *simulation.Scenario
 	errs  []*yamltree.Error
+
+	ids int // of events so far
 }
 
 func (b *builder) add(at yamltree.Position, format string, args ...any) {
@@ -208,8 +212,44 @@ func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenar
 	for i := range s.form.Events {
 		b.event(&s.form.Events[i], s.events[i])
 	}
+	if len(b.errs) == 0 {
+		if err := check(b.out); err != nil {
+			return nil, err
+		}
+	}
 	slices.SortStableFunc(b.out.Events, func(x, y simulation.Event) int { return int(x.At - y.At) })
 	return b.out, placed(s.path, b.errs)
+}
+
+// Errors of scenarios, to be matched by errors.Is.
+var (
+	// ErrNothing reports that no client would come.
+	ErrNothing = errors.New("there is nothing to simulate: no listener of TCP has a backend")
+	// ErrTooMany reports that too many clients would come.
+	ErrTooMany = errors.New("too many clients")
+)
+
+// mostClients limits the clients of a run, which takes some 100 µs for each.
+const mostClients = 10_000_000
+
+// check reports whether a scenario has clients, and not too many.
+func check(s *simulation.Scenario) error {
+	total := 0.0
+	for i := range s.Clients {
+		c := &s.Clients[i]
+		total += c.Rate * s.Duration.Seconds()
+		if c.Every > 0 {
+			total += float64(c.Burst) * float64(s.Duration/c.Every)
+		}
+	}
+	switch {
+	case len(s.Clients) == 0:
+		return ErrNothing
+	case total > mostClients:
+		return fmt.Errorf("%w: about %.0f would come in %v; write a lower rate or a shorter duration, of at most %d",
+			ErrTooMany, total, s.Duration, mostClients)
+	}
+	return nil
 }
 
 // parts returns the parts of the plan. Servers that are discovered have stand-ins: three for each source.
@@ -249,7 +289,7 @@ func (b *builder) servers() {
 			b.out.Default = model
 			continue
 		}
-		for _, s := range b.find(b.top, name) {
+		for _, s := range b.find(b.served[name], name) {
 			b.out.Servers[s.Address] = model
 		}
 	}
@@ -280,8 +320,11 @@ func (b *builder) find(at yamltree.Position, name string) []plan.ServerKey {
 
 // clients sets which clients come.
 func (b *builder) clients() {
-	if len(b.form.Clients) == 0 {
+	switch explicit := len(b.form.Clients) > 0; {
+	case !explicit:
 		b.out.Clients = allClients(b.plan, b.form.Rate)
+	case b.form.Rate > 0:
+		b.add(b.top, "rate is that of clients of which nothing is said: write it for each of clients, or leave clients out")
 	}
 	names := map[string]bool{}
 	for i := range b.form.Clients {
@@ -343,6 +386,9 @@ func (b *builder) group(c *clientsForm, at yamltree.Position, l *plan.Listener) 
 	if c.TLS != nil {
 		v.TLS = *c.TLS
 	}
+	if !v.TLS && c.TLS != nil && c.SNI+strings.Join(c.ALPN, "") != "" {
+		b.add(at, "sni and alpn are of clients that speak TLS: remove tls: false")
+	}
 	set := func(to *int, from int) {
 		if from > 0 {
 			*to = from
@@ -393,13 +439,19 @@ func (b *builder) address(at yamltree.Position, key, text string, otherwise neti
 
 // event adds an event. Later ones see the plan as it leaves it.
 func (b *builder) event(f *eventForm, at yamltree.Position) {
+	mistakes := len(b.errs)
 	e := simulation.Event{At: time.Duration(f.At), Mode: simulation.Mode(f.Do)}
+	if e.At >= b.out.Duration {
+		b.add(at, "at %v is when no clients come any more: the duration is %v", e.At, b.out.Duration)
+	}
 	var said []string
 	var keys []plan.ServerKey
 	for _, name := range f.Servers {
 		keys = append(keys, b.find(at, name)...)
 	}
 	switch {
+	case f.Do != "" && f.State != "":
+		b.add(at, "do and state are two events: write one for each")
 	case len(f.Servers) > 0 && f.Do == "" && f.State == "":
 		b.add(at, "servers do nothing: write do: work, refuse, hang, reset or crawl, or state: up, drain or maintenance")
 	case len(f.Servers) == 0 && f.Do+f.State != "":
@@ -444,7 +496,7 @@ func (b *builder) event(f *eventForm, at yamltree.Position) {
 		e.Stop = true
 		said = append(said, "the proxy stops to accept")
 	}
-	if len(said) == 0 {
+	if len(said) == 0 && len(b.errs) == mistakes {
 		b.add(at, "nothing happens: write servers and do, servers and state, zones and network, reload, discovered, clients "+
 			"and rate, or proxy: stop")
 	}
@@ -459,15 +511,21 @@ func (b *builder) repeat(e simulation.Event, f *eventForm, at yamltree.Position)
 	switch {
 	case (ends > 0 || f.Every > 0) && e.Mode == "" && len(e.Zones) == 0:
 		b.add(at, "for and every are of servers that do something, and of zones that are cut off")
+	case ends > 0 && e.Mode == simulation.Works, ends > 0 && e.Mode == "" && !e.Cut:
+		b.add(at, "for is of servers that fail, and of zones that are cut off")
 	case f.Every > 0 && f.Every <= f.For:
 		b.add(at, "every is not longer than for: it would not end before it happens again")
 	case f.Every > 0 && b.out.Duration/time.Duration(f.Every) > most:
 		b.add(at, "it happens too often: write at most %d times", most)
 	default:
 		for {
+			b.ids++
+			e.ID = b.ids
 			b.out.Events = append(b.out.Events, e)
 			if ends > 0 {
-				over := simulation.Event{At: e.At + ends, Text: "over: " + e.Text, Servers: e.Servers, Zones: e.Zones}
+				over := simulation.Event{
+					ID: e.ID, At: e.At + ends, Text: "over: " + e.Text, Servers: e.Servers, Zones: e.Zones,
+				}
 				if e.Mode != "" {
 					over.Mode = simulation.Works
 				}
@@ -492,9 +550,17 @@ func (b *builder) knownZones(at yamltree.Position, names []string) {
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			b.add(at, "no server is in the zone %q: write some of %s", name, strings.Join(all, ", "))
+			b.add(at, "no server is in the zone %q: %s", name, cmp.Or(writeSomeOf(all), "none has a locality"))
 		}
 	}
+}
+
+// writeSomeOf lists names; "" if there are none.
+func writeSomeOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "write some of " + strings.Join(names, ", ")
 }
 
 // namesOf returns the names of clients; of all if none is named.

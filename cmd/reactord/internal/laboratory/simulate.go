@@ -55,14 +55,14 @@ func (e *SimulatedExpectation) Judge(r *simulation.Result) (all []Verdict) {
 	count("refused", e.Refused, r.Outcomes[simulation.Refused], firstFailure(r, simulation.Refused))
 	count("broken", e.Broken, r.Outcomes[simulation.Broken], firstFailure(r, simulation.Broken))
 	count("late", e.Late, r.Outcomes[simulation.Late], firstFailure(r, simulation.Late))
-	longest, ended := r.Recovery()
-	within("recovery", e.Recovery, longest, ended, lastFailure(r))
+	recovery := r.Recovery()
+	within("recovery", e.Recovery, recovery.Longest, recovery.Ends, "after "+recovery.After)
 	busiest := busiestServer(r)
 	count("server_connections", e.ServerConnections, busiest.Peak, "server "+busiest.Backend+"/"+busiest.Name)
 	count("connections", e.Connections, int(r.MostOpen), "")
 	count("retries", e.Retries, int(r.Retries), "")
 	within("queue_wait", e.QueueWait, r.QueueWait, true, "")
-	within("answer", e.Answer, r.LongestAnswer, true, "")
+	within("answer", e.Answer, r.LongestAnswer, true, r.Slowest)
 	changed := r.Outcomes[simulation.Changed]
 	return append(all, Verdict{"bytes", "every one arrives", fmt.Sprintf("%d clients got others", changed), changed == 0,
 		firstFailure(r, simulation.Changed)})
@@ -74,13 +74,6 @@ func firstFailure(r *simulation.Result, of ...simulation.Outcome) string {
 		if f := &r.Failures[i]; len(of) == 0 || slices.Contains(of, f.Outcome) {
 			return f.String()
 		}
-	}
-	return ""
-}
-
-func lastFailure(r *simulation.Result) string {
-	if n := len(r.Failures); n > 0 {
-		return r.Failures[n-1].String()
 	}
 	return ""
 }
@@ -112,7 +105,8 @@ func shorten(d time.Duration) time.Duration {
 type Played struct {
 	Runs  []*simulation.Result // one for each seed
 	Worst map[string]Verdict   // of each expectation, over the seeds
-	Seed  uint64               // of the first run that has failed; 0 if none has
+	Seed  uint64               // of the first run that has failed
+	Seeds []uint64             // of all that have failed
 	Names []string             // of the expectations, in order
 	Fails bool
 }
@@ -135,8 +129,9 @@ func Play(s *simulation.Scenario, e *SimulatedExpectation, first uint64, seeds i
 			if !known || before.Holds && !v.Holds {
 				out.Worst[v.Name] = v
 			}
-			if !v.Holds && !out.Fails {
-				out.Fails, out.Seed = true, seed
+			if !v.Holds && !slices.Contains(out.Seeds, seed) {
+				out.Seeds = append(out.Seeds, seed)
+				out.Fails, out.Seed = true, out.Seeds[0]
 			}
 		}
 	}
@@ -178,10 +173,12 @@ func Shrink(s *simulation.Scenario, e *SimulatedExpectation, seed uint64) (*simu
 		s, said = smaller, append(said, text)
 		return true
 	}
-	for i, event := range slices.Backward(s.Events) {
+	for _, event := range slices.Backward(s.Events) {
 		smaller := *s
-		smaller.Events = slices.Delete(slices.Clone(s.Events), i, i+1)
-		try("without "+cmp.Or(event.Text, "an event"), &smaller)
+		smaller.Events = slices.DeleteFunc(slices.Clone(s.Events), func(e simulation.Event) bool { return e.ID == event.ID })
+		if len(smaller.Events) < len(s.Events) {
+			try(fmt.Sprintf("without %s at %v", cmp.Or(event.Text, "an event"), event.At), &smaller)
+		}
 	}
 	for i := len(s.Clients) - 1; i >= 0 && len(s.Clients) > 1; i-- {
 		smaller := *s

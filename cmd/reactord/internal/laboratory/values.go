@@ -30,8 +30,9 @@ type Share float64
 
 // UnmarshalText reads a percentage.
 func (s *Share) UnmarshalText(text []byte) error {
-	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(string(text), "%")), 64)
-	if err != nil || v < 0 || v > 100 {
+	number, percent := strings.CutSuffix(string(text), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !percent || v < 0 || v > 100 {
 		return fmt.Errorf("%q is no percentage: write it as 10%%", text)
 	}
 	*s = Share(v / 100)
@@ -49,7 +50,8 @@ var errBound = errors.New("write a number, or a percentage as 10%")
 // UnmarshalText reads a bound.
 func (b *Bound) UnmarshalText(text []byte) (err error) {
 	number, percent := strings.CutSuffix(string(text), "%")
-	if b.Value, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil || b.Value < 0 {
+	b.Value, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || b.Value < 0 || percent && b.Value > 100 {
 		return fmt.Errorf("%q is no bound: %w", text, errBound)
 	}
 	b.Percent = percent

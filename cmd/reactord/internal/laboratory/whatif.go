@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -222,8 +223,11 @@ func (c *caseMaker) loseDiscovery(l *Laboratory) {
 		if err != nil {
 			continue // the backend cannot be without servers
 		}
-		what := "discovery finds no servers of " + source.Backend
-		c.add(several, what, left(c.base.Plan, servers), simulation.Event{At: calm, Text: what, Plan: p, Trouble: true})
+		what, k := "discovery finds no servers of "+source.Backend, several
+		if b := p.Backend(source.Backend); b == nil || len(preferred(b, nil)) == 0 {
+			k = all
+		}
+		c.add(k, what, left(c.base.Plan, servers), simulation.Event{At: calm, Text: what, Plan: p, Trouble: true})
 	}
 }
 
@@ -298,8 +302,8 @@ func (w *WhatIf) take(r *simulation.Result) {
 	if s := busiestServer(r); s.Peak > w.Peak {
 		w.Peak, w.Busiest = s.Peak, s.Backend+"/"+s.Name
 	}
-	longest, ended := r.Recovery()
-	w.Recovery, w.Ends = max(w.Recovery, longest), w.Ends && ended
+	recovery := r.Recovery()
+	w.Recovery, w.Ends = max(w.Recovery, recovery.Longest), w.Ends && recovery.Ends
 }
 
 // The bounds of what is no finding.
@@ -312,14 +316,14 @@ const (
 // judge says what somebody should look at.
 func (w *WhatIf) judge() {
 	add := func(format string, args ...any) { w.Findings = append(w.Findings, fmt.Sprintf(format, args...)) }
-	failed := w.Refused + w.Broken + w.Late
+	failed, clients := w.Run.Failed(), w.Run.Clients // of the worst run, whose ends are said
 	switch w.kind {
 	case nothing:
 		if failed > 0 {
-			add("%d of %d clients fail: %s", failed, w.Clients, endsOf(w.Run))
+			add("%d of %d clients fail: %s", failed, clients, endsOf(w.Run))
 		}
 		if w.Run.MostQueued > 0 {
-			add("connections wait for a server, up to %v", shorten(w.Wait))
+			add("connections wait for a server, up to about %v", w.Wait.Round(10*time.Millisecond))
 		}
 		w.idle()
 	case all:
@@ -333,11 +337,11 @@ func (w *WhatIf) judge() {
 		case w.Recovery > longRecovery:
 			add("clients fail for %v: %s", shorten(w.Recovery), endsOf(w.Run))
 		case float64(w.Refused+w.Late) > someClients*float64(w.Clients): // those of a server that dies break in any case
-			add("%d of %d clients fail: %s", w.Refused+w.Late, w.Clients, endsOf(w.Run))
+			add("%d of %d clients fail: %s", failed, clients, endsOf(w.Run))
 		}
 	case network:
 		if w.Refused+w.Late > 0 {
-			add("%d of %d clients fail: %s", w.Refused+w.Late, w.Clients, endsOf(w.Run))
+			add("%d of %d clients fail: %s", failed, clients, endsOf(w.Run))
 		}
 	}
 }
@@ -503,24 +507,48 @@ func shareOf(s *simulation.Span, a serveraddr.Addr) float64 {
 	return 100 * float64(s.Servers[a.String()]) / float64(total)
 }
 
-// Differing returns the rows of two configurations that the other one lacks, or that differ there.
-func Differing(before, after []WhatIf) (one, other []WhatIf) {
-	return notIn(before, after), notIn(after, before)
-}
-
-func notIn(rows, others []WhatIf) (all []WhatIf) {
-	for i := range rows {
-		same := slices.ContainsFunc(others, func(o WhatIf) bool { return rows[i].same(&o) })
-		if !same {
-			all = append(all, rows[i])
+// Differing returns the rows that differ between two configurations, or that one of them lacks: those of the first
+// with "- " before what happens, those of the other with "+ ".
+func Differing(before, after []WhatIf) (all []WhatIf) {
+	add := func(sign string, w *WhatIf) {
+		one := *w
+		one.What = sign + one.What
+		all = append(all, one)
+	}
+	for i := range before {
+		k := slices.IndexFunc(after, func(o WhatIf) bool { return o.What == before[i].What })
+		switch {
+		case k < 0:
+			add("- ", &before[i])
+		case !before[i].same(&after[k]):
+			add("- ", &before[i])
+			add("+ ", &after[k])
+		}
+	}
+	for i := range after {
+		if !slices.ContainsFunc(before, func(o WhatIf) bool { return o.What == after[i].What }) {
+			add("+ ", &after[i])
 		}
 	}
 	return all
 }
 
+// Rate returns how many clients come in a second of which nothing is said: as many as fill three fifths of what the
+// limits allow.
+func (l *Laboratory) Rate() (total float64) {
+	p, err := plan.Merge(l.parts())
+	if err != nil {
+		return 0
+	}
+	for _, c := range allClients(p, 0) {
+		total += c.Rate
+	}
+	return total
+}
+
 // same reports whether about the same comes of the same: chance makes small differences.
 func (w *WhatIf) same(o *WhatIf) bool {
-	return w.What == o.What && w.Left == o.Left && w.Ends == o.Ends && near(w.Refused, o.Refused) &&
+	return w.Left == o.Left && w.Ends == o.Ends && near(w.Refused, o.Refused) &&
 		near(w.Broken, o.Broken) && near(w.Late, o.Late) && near(w.Retries, o.Retries) && near(w.Peak, o.Peak) &&
 		near(int(w.Recovery/(100*time.Millisecond)), int(o.Recovery/(100*time.Millisecond))) &&
 		near(int(w.Wait/(100*time.Millisecond)), int(o.Wait/(100*time.Millisecond))) &&
@@ -528,4 +556,4 @@ func (w *WhatIf) same(o *WhatIf) bool {
 }
 
 // near reports whether two counts may differ by chance.
-func near(a, b int) bool { return max(a, b)-min(a, b) <= max(10, max(a, b)/5) }
+func near(a, b int) bool { return float64(max(a, b)-min(a, b)) <= 10+4*math.Sqrt(float64(max(a, b))) }

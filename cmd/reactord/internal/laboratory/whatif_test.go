@@ -1,6 +1,7 @@
 package laboratory
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -102,19 +103,30 @@ func TestDiffering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := Differing(one, one); len(a)+len(b) != 0 {
-		t.Errorf("a configuration differs from itself: %v, %v", a, b)
+	if all := Differing(one, one); len(all) != 0 {
+		t.Errorf("a configuration differs from itself: %v", all)
 	}
 	other, err := open(t, strings.Replace(workshop, "10.0.0.2:80\", locality: two", "10.0.0.2:80\", locality: one", 1)).
 		WhatIf(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := Differing(one, other)
-	if len(a) == 0 || len(a) >= len(one) || len(b) >= len(other) || !slices.ContainsFunc(a, func(w WhatIf) bool {
-		return w.What == "zone two is cut off"
+	all := Differing(one, other)
+	if len(all) == 0 || len(all) >= len(one) || !slices.ContainsFunc(all, func(w WhatIf) bool {
+		return w.What == "- zone two is cut off"
 	}) {
-		t.Errorf("%d and %d of %d rows differ", len(a), len(b), len(one))
+		t.Errorf("%d of %d rows differ", len(all), len(one))
+	}
+}
+
+// Without a listener that is simulated, nothing is said to be well.
+func TestNothingIsSimulated(t *testing.T) {
+	l := open(t, `
+listeners: [{name: dns, address: "udp://10.1.0.1:53", backend: dns}]
+backends: [{name: dns, servers: ["10.0.0.1:53"]}]
+`)
+	if _, err := l.WhatIf(t.Context(), WhatIfConfig{Seeds: 1, First: 1}); !errors.Is(err, ErrNothing) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -136,6 +136,7 @@ func (g *group) come() {
 	}
 	w.here++
 	w.present[v] = true
+	w.proxyMachine.Logf("client %v of %s comes", v.from, g.Name)
 	v.await()
 	v.e = g.machine.Connect(w.proxyMachine, seen, g.to, v.handle)
 }
@@ -276,9 +277,13 @@ func (v *visitor) answered() {
 	g, w := v.g, v.g.w
 	v.server = v.reader.frame.server
 	if v.answers++; v.answers == 1 {
-		w.firstAnswer(v)
+		if v.server == 0 || int(v.server) > len(w.byID) {
+			v.leave(Changed, true)
+			return
+		}
+		v.to = w.byID[v.server-1]
 	}
-	w.answer(w.elapsed() - v.asked)
+	w.answer(v, w.elapsed()-v.asked)
 	v.waits++ // nothing is waited for
 	if v.exchange < g.Exchanges {
 		w.after(w.about(g.Pause), func() {

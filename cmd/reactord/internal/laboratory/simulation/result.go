@@ -34,11 +34,28 @@ type Result struct {
 	MostQueued    int           // at a sample
 	MostOpen      int64         // connections, at a sample
 	LongestAnswer time.Duration
+	Slowest       string             // the client that has waited for it, for people
+	Groups        map[string]Answers // what has become of the clients of each group
 
-	troubles []time.Duration
-	failed   []time.Duration // when clients came that have failed
+	troubles []trouble
+	failed   []failed
 	ends     map[string]uint64
 }
+
+// Answers counts clients of a group.
+type Answers struct {
+	Answered int `json:"answered"`
+	Failed   int `json:"failed"`
+}
+
+// trouble is an event from which the time is measured until no client fails any more.
+type trouble struct {
+	at   time.Duration
+	text string
+}
+
+// failed is when a client came that has failed, and when it failed.
+type failed struct{ came, at time.Duration }
 
 // MaxFailures limits the failures of which a result says more than their number.
 const MaxFailures = 100
@@ -111,39 +128,45 @@ func (r *Result) Failed() (n int) {
 	return n
 }
 
-// Recovery returns how long clients failed that came after a trouble: the longest of all. ended reports whether they
-// had stopped to fail before the last clients came.
-func (r *Result) Recovery() (longest time.Duration, ended bool) {
-	ended = true
-	for i, at := range r.troubles {
-		until := r.Duration
-		if i+1 < len(r.troubles) {
-			until = r.troubles[i+1]
+// Recovery is for how long clients failed that came after an event.
+type Recovery struct {
+	Longest time.Duration // of all events
+	After   string        // the event
+	Ends    bool          // they had stopped to fail before the last clients came
+}
+
+// Recovery returns how long clients failed that came after an event, and failed before the next one.
+func (r *Result) Recovery() Recovery {
+	out := Recovery{Ends: true}
+	for i, t := range r.troubles {
+		last, until := time.Duration(0), r.Duration
+		isLast := i+1 == len(r.troubles)
+		if !isLast {
+			until = r.troubles[i+1].at
 		}
-		last := time.Duration(0)
-		for _, came := range r.failed {
-			if came >= at && came < until {
-				last = max(last, came-at)
+		for _, f := range r.failed {
+			if f.came >= t.at && (isLast || f.at < until) {
+				last = max(last, f.came-t.at)
 			}
 		}
-		longest = max(longest, last)
+		if last > out.Longest {
+			out.Longest, out.After = last, t.text
+		}
 		// Clients that came in the last tenth of the time, and have failed, do not stop to.
-		if i+1 == len(r.troubles) && last > 0 && at+last > until-(until-at)/10 {
-			ended = false
+		if isLast && last > 0 && t.at+last > until-(until-t.at)/10 {
+			out.Ends = false
 		}
 	}
-	return longest, ended
+	return out
 }
 
-// firstAnswer counts a client as one of its server.
-func (w *world) firstAnswer(v *visitor) {
-	if n := int(v.server); n > 0 && n <= len(w.byID) {
-		v.to = w.byID[n-1]
+// answer notes how long a client has waited for an answer.
+func (w *world) answer(v *visitor, took time.Duration) {
+	if took > w.out.LongestAnswer {
+		w.out.LongestAnswer = took
+		w.out.Slowest = fmt.Sprintf("%v: %v of %s, from %v", round(w.elapsed()), v.from, v.g.Name, w.byID[v.server-1].key)
 	}
 }
-
-// answer notes how long an answer took.
-func (w *world) answer(took time.Duration) { w.out.LongestAnswer = max(w.out.LongestAnswer, took) }
 
 // wrong notes that a server has got bytes that no client has sent.
 func (w *world) wrong(s *server, client uint32) {
@@ -163,10 +186,15 @@ func (w *world) note(v *visitor, o Outcome) {
 		r.Outcomes = map[Outcome]int{}
 	}
 	r.Outcomes[o]++
+	group := r.Groups[v.g.Name]
 	if o == Answered {
+		group.Answered++
+		r.Groups[v.g.Name] = group
 		return
 	}
-	r.failed = append(r.failed, v.began)
+	group.Failed++
+	r.Groups[v.g.Name] = group
+	r.failed = append(r.failed, failed{v.began, w.elapsed()})
 	w.proxyMachine.Logf("client %v is %s", v.from, o)
 	if len(r.Failures) < MaxFailures {
 		f := Failure{At: w.elapsed(), Came: v.began, Client: v.from, Name: v.g.Name, Outcome: o}
@@ -249,7 +277,7 @@ func (w *world) finish() {
 	}
 	for i := range all.Backends {
 		r.QueueFull += all.Backends[i].QueueRefused
-		r.QueueWait = max(r.QueueWait, longestOf(&all.Backends[i].QueueTime))
+		r.QueueWait = max(r.QueueWait, w.queueWait(&all.Backends[i]))
 	}
 	for i := range all.Servers {
 		s := &all.Servers[i]
@@ -266,6 +294,15 @@ func (w *world) finish() {
 	slices.SortStableFunc(r.Servers, func(a, b ServerResult) int {
 		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// queueWait returns the longest wait in the queue of a backend: at most what its queue allows.
+func (w *world) queueWait(b *stats.Backend) time.Duration {
+	wait := longestOf(&b.QueueTime)
+	if p := w.proxy.Plan().Backend(b.Name); p != nil && p.Settings.Queue.Timeout > 0 {
+		wait = min(wait, p.Settings.Queue.Timeout)
+	}
+	return wait
 }
 
 // longestOf returns the upper bound of the highest cell that has counts.

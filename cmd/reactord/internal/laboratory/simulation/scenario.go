@@ -87,6 +87,7 @@ const (
 
 // Event is something that happens at a time.
 type Event struct {
+	ID      int // of what is one event for people: such as an end that it has
 	At      time.Duration
 	Text    string            // for people
 	Servers []serveraddr.Addr // that do something else from now on:

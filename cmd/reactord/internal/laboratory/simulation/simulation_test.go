@@ -105,7 +105,7 @@ func TestServerDies(t *testing.T) {
 			for _, m := range r.Marks {
 				down = down || !m.Event && m.At > 5*time.Second && m.At < 15*time.Second
 			}
-			recovery, ended := r.Recovery()
+			recovery, ended := r.Recovery().Longest, r.Recovery().Ends
 			t.Logf("recovery %v %v: %v", recovery, ended, r.Failures)
 			if !down || !up || !ended || recovery > 6*time.Second {
 				t.Errorf("down %v, up again %v, recovery after %v (%v)", down, up, recovery, ended)
@@ -150,7 +150,7 @@ func TestAllDie(t *testing.T) {
 			Servers: []serveraddr.Addr{serveraddr.MustParse("10.0.0.0:8080"), serveraddr.MustParse("10.0.0.1:8080")},
 		}}
 	}), 1)
-	if _, ended := r.Recovery(); ended || r.Outcomes[Refused]+r.Outcomes[Late] < r.Clients/4 {
+	if r.Recovery().Ends || r.Outcomes[Refused]+r.Outcomes[Late] < r.Clients/4 {
 		t.Errorf("of %d clients have failed: %v", r.Clients, r.Outcomes)
 	}
 }

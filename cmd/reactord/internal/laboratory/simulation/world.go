@@ -69,7 +69,7 @@ func newWorld(k *simring.Kernel, s *Scenario, seed uint64, hellos map[string][]b
 		scenario: s, proxyMachine: k, zones: map[string][]*simring.Kernel{}, servers: map[netip.AddrPort]*server{},
 		extra: map[netip.AddrPort]bool{}, lost: map[string]bool{},
 		alone: map[netip.Addr]bool{}, rng: k.Rand(), present: map[*visitor]bool{},
-		out: &Result{Seed: seed, Duration: s.Duration, ends: map[string]uint64{}},
+		out: &Result{Seed: seed, Duration: s.Duration, ends: map[string]uint64{}, Groups: map[string]Answers{}},
 	}
 	k.Odds = odds
 	k.SetName("proxy")
@@ -352,7 +352,7 @@ func (w *world) carryOut(t *simring.Thread, e *Event) {
 	w.span()
 	w.mark(e.Text, true)
 	if e.Trouble {
-		w.out.troubles = append(w.out.troubles, w.elapsed())
+		w.out.troubles = append(w.out.troubles, trouble{w.elapsed(), e.Text})
 	}
 	for _, a := range e.Servers {
 		if s := w.servers[placeOf(a)]; s != nil {
@@ -379,7 +379,9 @@ func (w *world) carryOut(t *simring.Thread, e *Event) {
 		}
 		began := w.elapsed()
 		t.Until(inForce)
-		w.mark(fmt.Sprintf("the plan is in force after %v", round(w.elapsed()-began)), false)
+		if took := w.elapsed() - began; took >= time.Millisecond {
+			w.mark(fmt.Sprintf("the plan is in force after %v", round(took)), false)
+		}
 	}
 }
 
