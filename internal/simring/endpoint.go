@@ -24,7 +24,8 @@ type Endpoint struct {
 }
 
 // Connect begins to connect to a machine, on which the address at is. from is the address that the machine sees; it
-// need not be one of k, which stands for all clients of a network. handle must be set before it returns to the kernel.
+// need not be one of k, which stands for all clients of a network. handle is called
+// when something has happened.
 func (k *Kernel) Connect(to *Kernel, from, at netip.AddrPort, handle func()) *Endpoint {
 	local := ip(from)
 	t := &tcp{sock: sock{node: node{k: k}, family: family(local), kind: unix.SOCK_STREAM, local: local, remote: ip(at)}}

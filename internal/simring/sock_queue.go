@@ -11,10 +11,10 @@ type byteQueue struct {
 // queueMemory is memory of byte queues that are empty.
 type queueMemory [][]byte
 
-// mostMemory bounds the slices that are kept, and the size of each.
+// The limits of what is kept.
 const (
-	mostKept  = 1 << 10
-	mostBytes = 1 << 16
+	mostKept  = 1 << 10 // slices
+	mostBytes = 1 << 16 // of each
 )
 
 func (q *byteQueue) len() int { return len(q.b) - q.head }

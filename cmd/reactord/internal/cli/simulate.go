@@ -66,8 +66,11 @@ func (c simulateCommand) Run() error {
 	return errors.Join(err, w.Flush())
 }
 
-// mostRate limits clients in a second.
-const mostRate = 100_000
+// The limits of flags.
+const (
+	mostRate = 100_000 // clients in a second
+	mostSeed = 1 << 31
+)
 
 // check finds flags that do not belong together.
 func (c *simulateCommand) check() error {
@@ -90,7 +93,11 @@ func (c *simulateCommand) check() error {
 		return fmt.Errorf("%w: --rate has no effect with --scenario: write rate in its file", errFlags)
 	case c.Seeds < 1:
 		return fmt.Errorf("%w: --seeds is at least 1", errFlags)
-	case c.Rate < 0 || c.Rate > mostRate:
+	case c.From > mostSeed || c.Seeds > mostSeed:
+		return fmt.Errorf("%w: --from and --seeds are at most %d", errFlags, mostSeed)
+	case c.Seeds > 1 && c.Old != "" && !c.Diff:
+		return fmt.Errorf("%w: a change is played with one seed: --seeds goes with --diff", errFlags)
+	case !(c.Rate >= 0 && c.Rate <= mostRate):
 		return fmt.Errorf("%w: --rate is from 0 to %d", errFlags, mostRate)
 	}
 	return nil
@@ -314,13 +321,13 @@ func (c *simulateCommand) change(ctx context.Context, w io.Writer, page *laborat
 	fmt.Fprintln(w)
 	t.write(w, nil)
 	fmt.Fprintf(w, "\nof the clients that were there, %d have failed; of those that came after it, %d\n",
-		len(out.Broken), len(out.Failed))
-	for _, f := range append(slices.Clone(out.Broken), out.Failed...) {
-		fmt.Fprintf(w, "  %s\n", plain(f.String()))
+		out.Broken, out.Failed)
+	for i := range out.Run.Failures {
+		fmt.Fprintf(w, "  %s\n", plain(out.Run.Failures[i].String()))
 	}
 	page.Title, page.Subtitle = c.Old+" → "+c.New, "the change under load"
 	page.Add("the change", out.Run)
-	if len(out.Broken)+len(out.Failed) > 0 {
+	if out.Broken+out.Failed > 0 {
 		return errSimulated
 	}
 	return nil

@@ -2,6 +2,7 @@ package laboratory
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func allClients(p *plan.Plan, rate float64) (all []simulation.Clients) {
 			r := &l.Routes[n]
 			c := clientsOf(l)
 			c.Name = l.Name + "/" + cmp.Or(r.Name, r.Backend)
-			adapt(&c, r)
+			adapt(&c, l, n)
 			unconditional = unconditional || r.Unconditional()
 			all = append(all, c)
 		}
@@ -65,6 +66,11 @@ func allClients(p *plan.Plan, rate float64) (all []simulation.Clients) {
 			all = append(all, c)
 		}
 	}
+	all = slices.DeleteFunc(all, func(c simulation.Clients) bool { // whose addresses cannot be
+		return slices.ContainsFunc(p.Listeners, func(l plan.Listener) bool {
+			return l.Name == c.Listener && !c.Fits(l.Bind.Addr())
+		})
+	})
 	for i := range all {
 		if all[i].Rate = rate / float64(len(all)); rate == 0 {
 			all[i].Rate = fitting(p, &all[i]) / float64(len(all))
@@ -84,10 +90,11 @@ func clientsOf(l *plan.Listener) simulation.Clients {
 		c.Network = clients6
 	}
 	allow(&c, l.Allow, l.Deny)
-	if trusted := l.ProxyProtocol.Trusted; len(trusted) > 0 {
-		c.Via = trusted[0].Addr().Next()
-		if !trusted[0].Contains(c.Via) {
-			c.Via = trusted[0].Addr()
+	for _, p := range l.ProxyProtocol.Trusted {
+		if bind := l.Bind.Addr(); !c.Via.IsValid() && (bind.IsUnspecified() && bind.Is6() || bind.Is6() == p.Addr().Is6()) {
+			if c.Via = p.Addr().Next(); !p.Contains(c.Via) {
+				c.Via = p.Addr()
+			}
 		}
 	}
 	c.TLS = l.Keys != nil || slices.ContainsFunc(l.Routes, func(r config.Route) bool {
@@ -99,7 +106,7 @@ func clientsOf(l *plan.Listener) simulation.Clients {
 // allow makes clients come from networks that are allowed.
 func allow(c *simulation.Clients, allow, deny []config.Prefix) {
 	if len(allow) > 0 && !slices.ContainsFunc(allow, func(p config.Prefix) bool { return p.Overlaps(c.Network) }) {
-		c.Network = allow[0].Prefix
+		c.Network = likely(c, allow)
 	} else if i := slices.IndexFunc(allow, func(p config.Prefix) bool { return p.Overlaps(c.Network) }); i >= 0 &&
 		allow[i].Bits() > c.Network.Bits() {
 		c.Network = allow[i].Prefix
@@ -109,10 +116,28 @@ func allow(c *simulation.Clients, allow, deny []config.Prefix) {
 	}
 }
 
-// adapt makes clients meet the conditions of a route.
-func adapt(c *simulation.Clients, r *config.Route) {
+// likely returns the first of some networks with addresses of the family of the clients, or the first.
+func likely(c *simulation.Clients, networks []config.Prefix) netip.Prefix {
+	for _, p := range networks {
+		if c.Via.IsValid() || p.Addr().Is6() == c.Network.Addr().Is6() {
+			return p.Prefix
+		}
+	}
+	return networks[0].Prefix
+}
+
+// adapt makes clients meet the conditions of a route, and not those of the routes in front of it, if possible.
+func adapt(c *simulation.Clients, l *plan.Listener, index int) {
+	r := &l.Routes[index]
 	if len(r.SNI) > 0 {
-		c.SNI = strings.Replace(r.SNI[0], "*", "www", 1)
+		c.SNI = strings.Replace(r.SNI[0], "*", "any", 1) // a name that seldom has a route of its own
+	}
+	for i := range index {
+		for _, p := range l.Routes[i].Sources {
+			if len(r.Sources) == 0 || r.Sources[0].Overlaps(p.Prefix) && p.Bits() > r.Sources[0].Bits() {
+				c.Avoid = append(c.Avoid, p.Prefix)
+			}
+		}
 	}
 	if len(r.ALPN) > 0 {
 		c.ALPN = r.ALPN[:1]
@@ -121,7 +146,8 @@ func adapt(c *simulation.Clients, r *config.Route) {
 		c.TLS = false
 	}
 	if len(r.Sources) > 0 {
-		c.Network = r.Sources[0].Prefix
+		c.Network = likely(c, r.Sources)
+		allow(c, l.Allow, nil)
 	}
 	allow(c, r.Allow, r.Deny)
 	if len(r.Destinations) > 0 {
@@ -137,8 +163,9 @@ func fitting(p *plan.Plan, c *simulation.Clients) float64 {
 	const share, most = 0.6, 100.0
 	rate := most
 	limit := func(connections int) {
-		if connections > 0 {
-			rate = min(rate, share*float64(connections)/session.Seconds())
+		if connections > 0 { // with four standard deviations of room
+			mean := math.Pow(math.Sqrt(float64(connections)+4)-2, 2)
+			rate = min(rate, min(share*float64(connections), mean)/session.Seconds())
 		}
 	}
 	perSecond := func(n int) {

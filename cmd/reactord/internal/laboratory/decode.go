@@ -1,6 +1,7 @@
 package laboratory
 
 import (
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -71,8 +72,9 @@ func (d *decoder) set(v reflect.Value, n node, key, enum string) {
 		}
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(d.text(n, key, ""), 64)
-		if err != nil {
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 			d.add(n.at, "%s is a number", key)
+			f = 0
 		}
 		v.SetFloat(f)
 	case reflect.Slice:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"net/netip"
 	"os"
@@ -100,8 +101,11 @@ type eventForm struct {
 	Proxy      string              `yaml:"proxy" enum:"stop"`
 }
 
-// The defaults of a scenario.
+// The defaults of a scenario, and its limits.
 const (
+	mostRate        = 100_000 // clients in a second, and in a burst
+	mostLoops       = 64
+	mostBytes       = 64 << 20 // of a request, and of an answer
 	defaultDuration = 30 * time.Second
 	defaultLoops    = 2
 	mostDuration    = 24 * time.Hour
@@ -163,13 +167,13 @@ func (s *Scenario) relative(path string) string {
 type builder struct {
 	*Scenario
 	ctx   context.Context
-	lab   *Laboratory
 	parts plan.Parts
 	plan  *plan.Plan // of the latest event
 	out   *simulation.Scenario
 	errs  []*yamltree.Error
 
-	ids int // of events so far
+	ids    int                          // of events so far
+	models map[string]simulation.Server // by the keys of servers
 }
 
 func (b *builder) add(at yamltree.Position, format string, args ...any) {
@@ -179,7 +183,7 @@ func (b *builder) add(at yamltree.Position, format string, args ...any) {
 // Build returns what is simulated of a scenario. The error joins a [*config.Error] for each mistake, such as a server
 // that does not exist.
 func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenario, error) {
-	b := &builder{Scenario: s, ctx: ctx, lab: l, parts: l.parts()}
+	b := &builder{Scenario: s, ctx: ctx, parts: l.parts(), models: map[string]simulation.Server{}}
 	first, err := plan.Merge(b.parts)
 	if err != nil {
 		return nil, err
@@ -197,6 +201,13 @@ func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenar
 		b.out.Duration = defaultDuration
 	}
 	b.servers()
+	b.knownZones(s.top, slices.Sorted(maps.Keys(s.form.Zones)))
+	if s.form.Rate < 0 || s.form.Rate > mostRate {
+		b.add(s.top, "rate is from 0 to %d", mostRate)
+	}
+	if s.form.Loops > mostLoops {
+		b.add(s.top, "loops are at most %d", mostLoops)
+	}
 	for name, z := range s.form.Zones {
 		zone := simulation.DefaultZone
 		zone.Loss, zone.Bandwidth = float64(z.Loss), int64(z.Bandwidth)
@@ -209,7 +220,12 @@ func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenar
 		b.out.Zones[name] = zone
 	}
 	b.clients()
-	for i := range s.form.Events {
+	inOrder := make([]int, len(s.form.Events))
+	for i := range inOrder {
+		inOrder[i] = i
+	}
+	slices.SortStableFunc(inOrder, func(i, k int) int { return cmp.Compare(s.form.Events[i].At, s.form.Events[k].At) })
+	for _, i := range inOrder {
 		b.event(&s.form.Events[i], s.events[i])
 	}
 	if len(b.errs) == 0 {
@@ -217,7 +233,7 @@ func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenar
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(b.out.Events, func(x, y simulation.Event) int { return int(x.At - y.At) })
+	slices.SortStableFunc(b.out.Events, func(x, y simulation.Event) int { return cmp.Compare(x.At, y.At) })
 	return b.out, placed(s.path, b.errs)
 }
 
@@ -258,16 +274,34 @@ func (l *Laboratory) parts() plan.Parts {
 		File: l.file, Discovered: map[plan.Source][]plan.Server{}, Overrides: map[plan.ServerKey]plan.Override{},
 	}
 	all := slices.SortedFunc(maps.Keys(parts.Sources()), plan.CompareSources)
-	for i, source := range all {
+	for _, source := range all {
+		h := fnv.New32a()
+		fmt.Fprint(h, source) // the same in any configuration
+		sum := h.Sum32()
+		settings := l.dnsOf(source)
 		for n := range standIns {
-			at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 255, byte(i), byte(n + 1)}), 1000)
+			ip := netip.AddrFrom4([4]byte{10, 128 | byte(sum>>8), byte(sum), byte(n + 1)})
 			parts.Discovered[source] = append(parts.Discovered[source], plan.Server{
-				Name: fmt.Sprintf("%s %d", source.Title(), n+1), Address: serveraddr.IP(at), Weight: 1, State: plan.Up,
+				Name: fmt.Sprintf("%s %d", source.Title(), n+1), Address: serveraddr.IP(netip.AddrPortFrom(ip, 1000)),
+				Weight: settings.Weight, Priority: settings.Priority, Locality: settings.Locality, State: plan.Up,
 				Origin: source.Title(),
 			})
 		}
 	}
 	return parts
+}
+
+// dnsOf returns the settings of a source, which only one of DNS has.
+func (l *Laboratory) dnsOf(source plan.Source) config.DNS {
+	for i := range l.file.Config.Backends {
+		b := &l.file.Config.Backends[i]
+		for _, f := range b.Finders() {
+			if d, ok := f.(*config.DNS); ok && plan.SourceOf(b, f) == source {
+				return *d
+			}
+		}
+	}
+	return config.NewDNS()
 }
 
 // standIns is how many servers stand for those that a source would find.
@@ -276,16 +310,33 @@ const standIns = 3
 // servers sets how servers behave.
 func (b *builder) servers() {
 	names := slices.Sorted(maps.Keys(b.form.Servers))
-	slices.SortStableFunc(names, func(x, y string) int { // one server after all of its backend
-		return strings.Count(x, "/") - strings.Count(y, "/")
+	slices.SortStableFunc(names, func(x, y string) int { // default first, and one server after all of its backend
+		order := func(name string) int {
+			if name == "default" {
+				return -1
+			}
+			return strings.Count(name, "/")
+		}
+		return order(x) - order(y)
 	})
 	for _, name := range names {
 		f := b.form.Servers[name]
-		model := simulation.Server{Latency: serverLatency, Workers: f.Workers, Connections: f.Connections}
+		model := b.out.Default // and, of one server, that of its backend
+		if backend, _, one := strings.Cut(name, "/"); one {
+			if known, ok := b.models[backend]; ok {
+				model = known
+			}
+		}
+		if f.Workers > 0 {
+			model.Workers = f.Workers
+		}
+		if f.Connections > 0 {
+			model.Connections = f.Connections
+		}
 		if f.Latency != nil {
 			model.Latency = time.Duration(*f.Latency)
 		}
-		if name == "default" {
+		if b.models[name] = model; name == "default" {
 			b.out.Default = model
 			continue
 		}
@@ -409,12 +460,14 @@ func (b *builder) group(c *clientsForm, at yamltree.Position, l *plan.Listener) 
 	if c.End != "" {
 		v.End = simulation.Ending(c.End)
 	}
-	const mostRate, mostBytes = 100_000, 64 << 20
 	if c.Rate < 0 || c.Rate > mostRate || c.Burst > mostRate {
 		b.add(at, "rate and burst are at most %d", mostRate)
 	}
 	if c.Request > mostBytes || c.Response > mostBytes {
 		b.add(at, "request and response are at most %v", config.Size(mostBytes))
+	}
+	if !v.Fits(l.Bind.Addr()) {
+		b.add(at, "clients with such addresses cannot reach %s: write from, or via, of the same family", l.Bind.Addr())
 	}
 	if c.Rate == 0 && c.Burst == 0 {
 		b.add(at, "no rate: write how many connections come in a second, or burst and every")
@@ -476,8 +529,8 @@ func (b *builder) event(f *eventForm, at yamltree.Position) {
 		e.Clients = b.namesOf(at, f.Clients)
 		if f.Rate == nil {
 			b.add(at, "no rate: write how many of these clients come in a second from then on")
-		} else if *f.Rate < 0 {
-			b.add(at, "rate is negative")
+		} else if *f.Rate < 0 || *f.Rate > mostRate {
+			b.add(at, "rate is from 0 to %d", mostRate)
 		} else {
 			e.Rate = *f.Rate
 			said = append(said, fmt.Sprintf("clients %s: %g/s", strings.Join(e.Clients, ", "), e.Rate))
@@ -522,7 +575,7 @@ func (b *builder) repeat(e simulation.Event, f *eventForm, at yamltree.Position)
 			b.ids++
 			e.ID = b.ids
 			b.out.Events = append(b.out.Events, e)
-			if ends > 0 {
+			if ends > 0 && e.At+ends < b.out.Duration {
 				over := simulation.Event{
 					ID: e.ID, At: e.At + ends, Text: "over: " + e.Text, Servers: e.Servers, Zones: e.Zones,
 				}

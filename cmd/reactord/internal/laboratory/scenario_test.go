@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -164,6 +165,74 @@ expect: {failed: 50%%, connections: 1000, server_connections: 1000, retries: 50%
 	}
 }
 
+// Clients, servers and plans of odd kinds are simulated, and the same again with the same seed.
+func TestOddities(t *testing.T) {
+	for name, text := range map[string]string{
+		"IPv6 first": `
+listeners: [{name: web, address: "10.1.0.1:80", backend: app, proxy_protocol: {trusted: ["fd00::/8", 10.0.0.0/8]},
+  allow: ["2001:db8::/32", 192.0.2.0/24], routes: [{name: six, sources: ["2001:db8:1::/48"], backend: app}]}]
+backends: [{name: app, servers: ["10.0.0.1:80"]}]
+`,
+		"a listener is a server": `
+listeners: [{name: outer, address: "10.1.0.1:443", backend: inner}, {name: inner, address: "127.0.0.1:8443", backend: app}]
+backends: [{name: inner, servers: ["127.0.0.1:8443"]}, {name: app, servers: ["10.0.0.1:80"]}]
+`,
+		"a check at the port of another server": `
+listeners: [{name: web, address: "10.1.0.1:80", backend: app}, {name: health, address: "10.1.0.1:81", backend: health}]
+backends:
+  - {name: app, servers: ["10.0.0.1:80"], check: {interval: 1s, port: 8080}}
+  - {name: health, servers: ["10.0.0.1:8080"]}
+`,
+		"a destination behind a proxy": `
+listeners: [{name: web, address: "10.1.0.1:80", proxy_protocol: {trusted: [10.0.0.0/8]},
+  routes: [{name: there, destinations: [192.0.2.0/24], backend: app}]}]
+backends: [{name: app, servers: ["10.0.0.1:80"]}]
+`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _, err := build(t, open(t, text), "duration: 5s\nrate: 40")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := simulation.Run(s, 3, nil)
+			if err != nil || r.Clients < 50 || r.Failed() > 0 {
+				t.Fatalf("%v: %+v", err, r)
+			}
+		})
+	}
+	many := "listeners: [{name: web, address: \"10.1.0.1:80\", routes: ["
+	for i := range 5 {
+		many += fmt.Sprintf("{name: r%d, sources: [198.18.%d.0/24], backend: b%d}, ", i, i, i)
+	}
+	many += "]}]\nbackends:\n"
+	for i := range 5 {
+		const backend = "  - {name: b%d, max_connections: 2, servers: [\"10.0.0.%d:80\"], check: {interval: 1s}}\n"
+		many += fmt.Sprintf(backend, i, i+1)
+	}
+	next := filepath.Join(t.TempDir(), "next.yaml")
+	roomy := strings.ReplaceAll(many, "max_connections: 2", "max_connections: 8")
+	if err := os.WriteFile(next, []byte(roomy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := build(t, open(t, many), "duration: 5s\nrate: 60\nevents: [{at: 2s, reload: "+next+"}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first *simulation.Result
+	for range 5 {
+		r, err := simulation.Run(s, 3, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = r
+		}
+		if !reflect.DeepEqual(first, r) {
+			t.Fatalf("two runs with one seed differ: %v, %v", first.Outcomes, r.Outcomes)
+		}
+	}
+}
+
 // A scenario that fails names its seed, the moment and the client, and becomes smaller.
 func TestShrink(t *testing.T) {
 	l := open(t, workshop)
@@ -225,8 +294,14 @@ func TestScenarioMistakes(t *testing.T) {
 		"clients: [{listener: web, rate: 1, tls: false, sni: a}]":    "remove tls: false",
 		"rate: 5\nclients: [{listener: web, rate: 1}]":               "rate is that of clients of which nothing is said",
 		"expect: {refused: 101%}":                                    `"101%" is no bound`,
-		"zones: {a: {loss: 2}}":                                      `loss: "2" is no percentage`,
-		"zones: {a: {loss: 200%}}":                                   `loss: "200%" is no percentage`,
+		"rate: NaN":                                                  "rate is a number",
+		"rate: -5":                                                   "rate is from 0 to",
+		"loops: 1000":                                                "loops are at most",
+		"zones: {x: {loss: 1%}}":                                     `no server is in the zone "x"`,
+		"events: [{at: 1s, rate: 1e12}]":                             "rate is from 0 to",
+		"clients: [{listener: web, rate: 1, from: 2001:db8::/64}]":   "cannot reach 10.1.0.1",
+		"zones: {one: {loss: 2}}":                                    `loss: "2" is no percentage`,
+		"zones: {one: {loss: 200%}}":                                 `loss: "200%" is no percentage`,
 		"servers: {app/z: {workers: 1}}":                             `backend app has no server "z"`,
 	} {
 		_, _, err := build(t, l, text)

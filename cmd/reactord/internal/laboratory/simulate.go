@@ -104,15 +104,14 @@ func shorten(d time.Duration) time.Duration {
 // Played is a scenario that was played with some seeds.
 type Played struct {
 	Runs  []*simulation.Result // one for each seed
-	Worst map[string]Verdict   // of each expectation, over the seeds
+	Worst map[string]Verdict   // of each expectation: that of the first seed in which it does not hold, if there is one
 	Seed  uint64               // of the first run that has failed
 	Seeds []uint64             // of all that have failed
 	Names []string             // of the expectations, in order
 	Fails bool
 }
 
-// Play plays a scenario with seeds from first on. It stops when an expectation does not hold, if untilFailure is set.
-// Steps of the runs are written to trace, if that is not nil.
+// Play plays a scenario with seeds from first on. Steps of the runs are written to trace, if that is not nil.
 func Play(s *simulation.Scenario, e *SimulatedExpectation, first uint64, seeds int, trace io.Writer) (*Played, error) {
 	out := &Played{Worst: map[string]Verdict{}}
 	for seed := first; seed < first+uint64(seeds); seed++ {

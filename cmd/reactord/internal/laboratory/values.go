@@ -32,7 +32,7 @@ type Share float64
 func (s *Share) UnmarshalText(text []byte) error {
 	number, percent := strings.CutSuffix(string(text), "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !percent || v < 0 || v > 100 {
+	if err != nil || !percent || !(v >= 0 && v <= 100) {
 		return fmt.Errorf("%q is no percentage: write it as 10%%", text)
 	}
 	*s = Share(v / 100)
@@ -51,7 +51,7 @@ var errBound = errors.New("write a number, or a percentage as 10%")
 func (b *Bound) UnmarshalText(text []byte) (err error) {
 	number, percent := strings.CutSuffix(string(text), "%")
 	b.Value, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || b.Value < 0 || percent && b.Value > 100 {
+	if err != nil || !(b.Value >= 0) || percent && b.Value > 100 {
 		return fmt.Errorf("%q is no bound: %w", text, errBound)
 	}
 	b.Percent = percent

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/laboratory/simulation"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
@@ -36,8 +37,9 @@ type WhatIf struct {
 	Findings []string      // what somebody should look at
 	Run      *simulation.Result
 
-	scenario *simulation.Scenario
-	kind     kind
+	scenario   *simulation.Scenario
+	kind       kind
+	discovered map[string]bool // backends with discovery
 }
 
 // kind is what goes wrong.
@@ -110,7 +112,14 @@ func detection(p *plan.Plan) time.Duration {
 
 // cases returns what is tried.
 func (l *Laboratory) cases(base *simulation.Scenario) []WhatIf {
-	c := &caseMaker{base: base, rows: []WhatIf{{What: "nothing goes wrong", scenario: base}}}
+	discovered := map[string]bool{}
+	for i := range l.file.Config.Backends {
+		b := &l.file.Config.Backends[i]
+		discovered[b.Name] = len(b.Finders()) > 0
+	}
+	c := &caseMaker{
+		base: base, rows: []WhatIf{{What: "nothing goes wrong", scenario: base, discovered: discovered}},
+	}
 	names, servers := namesOfServers(base.Plan)
 	for _, a := range servers {
 		c.lose(oneServer, names[a]+" dies", simulation.Refuses, a)
@@ -173,6 +182,9 @@ func (c *caseMaker) add(k kind, what, left string, events ...simulation.Event) {
 }
 
 func (c *caseMaker) lose(k kind, what string, mode simulation.Mode, servers ...serveraddr.Addr) {
+	if k == several && empties(c.base.Plan, servers) {
+		k = all
+	}
 	c.add(k, what, left(c.base.Plan, servers), simulation.Event{
 		At: calm, Text: what, Servers: servers, Mode: mode, Trouble: true,
 	})
@@ -205,7 +217,7 @@ func (c *caseMaker) loseDiscovery(l *Laboratory) {
 	parts := l.parts()
 	gone := map[string]bool{}
 	for _, source := range slices.SortedFunc(maps.Keys(parts.Discovered), plan.CompareSources) {
-		if gone[source.Backend] {
+		if gone[source.Backend] || source.Kind == (*config.DNS)(nil).Kind() { // of names the last answer stays
 			continue
 		}
 		gone[source.Backend] = true
@@ -248,6 +260,17 @@ func (c *caseMaker) loseClients() {
 	events = append(events, rate(calm+5*time.Second, "they come back", 6)...) // those of 5 s in half a second
 	events = append(events, rate(calm+5500*time.Millisecond, "as before", 1)...)
 	c.add(network, what, "", events...)
+}
+
+// empties reports whether a backend is left without a server.
+func empties(p *plan.Plan, servers []serveraddr.Addr) bool {
+	gone := func(s *plan.Server) bool { return slices.Contains(servers, s.Address) }
+	for i := range p.Backends {
+		if b := &p.Backends[i]; len(preferred(b, nil)) > 0 && len(preferred(b, gone)) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // left describes what backends have left that have lost servers.
@@ -296,7 +319,7 @@ func (w *WhatIf) take(r *simulation.Result) {
 	w.Clients = max(w.Clients, r.Clients)
 	w.Refused = max(w.Refused, r.Outcomes[simulation.Refused])
 	w.Broken = max(w.Broken, r.Outcomes[simulation.Broken])
-	w.Late = max(w.Late, r.Outcomes[simulation.Late]+r.Outcomes[simulation.Unended])
+	w.Late = max(w.Late, r.Outcomes[simulation.Late])
 	w.Retries = max(w.Retries, int(r.Retries))
 	w.Wait, w.Slowest = max(w.Wait, r.QueueWait), max(w.Slowest, r.LongestAnswer)
 	if s := busiestServer(r); s.Peak > w.Peak {
@@ -322,7 +345,7 @@ func (w *WhatIf) judge() {
 		if failed > 0 {
 			add("%d of %d clients fail: %s", failed, clients, endsOf(w.Run))
 		}
-		if w.Run.MostQueued > 0 {
+		if w.Wait > 0 {
 			add("connections wait for a server, up to about %v", w.Wait.Round(10*time.Millisecond))
 		}
 		w.idle()
@@ -384,9 +407,9 @@ func (w *WhatIf) idle() {
 					b.Name(), s.Name, clients[b.Name()], s.Origin))
 			}
 		}
-		if z := b.Settings.Balance.Locality; z != "" && !slices.ContainsFunc(b.Servers, func(s plan.Server) bool {
-			return s.Locality == z
-		}) && len(b.Servers) > 0 {
+		here := func(s plan.Server) bool { return s.Locality == b.Settings.Balance.Locality }
+		if z := b.Settings.Balance.Locality; z != "" && !w.discovered[b.Name()] && len(b.Servers) > 0 &&
+			!slices.ContainsFunc(b.Servers, here) {
 			w.Findings = append(w.Findings, fmt.Sprintf("backend %s prefers the servers of %s, where none is", b.Name(), z))
 		}
 	}
@@ -447,8 +470,8 @@ func Found(rows []WhatIf) (n int) {
 // Change says what becomes of clients while one configuration is replaced by another one.
 type Change struct {
 	Run     *simulation.Result
-	Broken  []simulation.Failure // clients that were there before
-	Failed  []simulation.Failure // clients that came after it
+	Broken  int // clients that were there before it, and have failed
+	Failed  int // clients that came after it, and have failed
 	Servers []Moved
 }
 
@@ -475,13 +498,7 @@ func (l *Laboratory) Compare(ctx context.Context, next *Laboratory, cfg WhatIfCo
 		return nil, err
 	}
 	out := &Change{Run: r}
-	for _, f := range r.Failures {
-		if f.Came < calm {
-			out.Broken = append(out.Broken, f)
-		} else {
-			out.Failed = append(out.Failed, f)
-		}
-	}
+	out.Broken, out.Failed = r.FailedAround(calm)
 	names, _ := namesOfServers(s.Plan)
 	later, _ := namesOfServers(p)
 	maps.Copy(names, later)

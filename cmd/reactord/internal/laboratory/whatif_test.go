@@ -141,7 +141,7 @@ backends: [{name: app, servers: ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"], c
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Broken)+len(out.Failed) != 0 || len(out.Servers) != 3 {
+	if out.Broken+out.Failed != 0 || len(out.Servers) != 3 {
 		t.Errorf("%+v", out)
 	}
 	for i, m := range out.Servers {

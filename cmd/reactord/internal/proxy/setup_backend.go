@@ -3,6 +3,8 @@ package proxy
 import (
 	"cmp"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -151,7 +153,9 @@ func (b *backend) configFor(r *route) *config.Backend {
 // followBackends drops the backends that are no longer in the table, and resumes connections for which a plan has made
 // room.
 func (w *worker) followBackends(backends map[string]*upstream.Backend) {
-	for of, b := range w.backends {
+	byName := func(x, y *upstream.Backend) int { return cmp.Compare(x.Name, y.Name) } // a seed plays the same again
+	for _, of := range slices.SortedFunc(maps.Keys(w.backends), byName) {
+		b := w.backends[of]
 		switch {
 		case b.queue.length != 0:
 			b.resume()

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
@@ -123,9 +124,9 @@ func (c *Change) Commit() {
 	for _, p := range c.prepared {
 		p.backend.commit(p)
 	}
-	for name, m := range c.before {
+	for _, name := range slices.Sorted(maps.Keys(c.before)) { // a seed plays the same again
 		if c.next[name] == nil {
-			m.backend.retire()
+			c.before[name].backend.retire()
 		}
 	}
 }

@@ -34,6 +34,7 @@ type group struct {
 	w       *world
 	machine *simring.Kernel
 	to      netip.AddrPort
+	said    netip.AddrPort // in a PROXY header
 	hello   []byte
 	rate    float64
 	next    int // counts the plans for the next arrival: a new rate replaces an old plan
@@ -42,7 +43,9 @@ type group struct {
 // start lets the clients come.
 func (g *group) start() {
 	g.w.after(g.From, func() {
-		g.setRate(g.Rate)
+		if g.next == 0 { // or an event has set another
+			g.setRate(g.Rate)
+		}
 		if g.Burst > 0 && g.Every > 0 {
 			g.w.after(g.Every, g.burst)
 		}
@@ -135,6 +138,7 @@ func (g *group) come() {
 		seen = netip.AddrPortFrom(g.Via, v.from.Port())
 	}
 	w.here++
+	w.out.MostOpen = max(w.out.MostOpen, int64(w.here))
 	w.present[v] = true
 	w.proxyMachine.Logf("client %v of %s comes", v.from, g.Name)
 	v.await()
@@ -147,6 +151,7 @@ func (v *visitor) await() {
 	number := v.waits
 	v.g.w.after(v.g.Patience, func() {
 		if !v.over && number == v.waits {
+			v.g.w.answer(v, v.g.Patience)
 			v.leave(Late, true)
 		}
 	})
@@ -171,7 +176,7 @@ func (v *visitor) open() {
 	v.opened = true
 	g := v.g
 	if g.Via.IsValid() {
-		h := proxyproto.Header{Version: 2, Source: v.from, Destination: g.to}
+		h := proxyproto.Header{Version: 2, Source: v.from, Destination: g.said}
 		v.out = proxyproto.Append(v.out, &h)
 	}
 	v.out = append(v.out, g.hello...)
@@ -213,13 +218,12 @@ func (v *visitor) flush() {
 func (v *visitor) read() {
 	w := v.g.w
 	buf := w.buffer[:]
-	const share = 50 * time.Millisecond
-	left := len(buf)
-	if v.g.ReadRate > 0 {
-		left = max(int(float64(v.g.ReadRate)*share.Seconds()), 1)
+	most := len(buf)
+	if v.g.ReadRate > 0 { // what it reads in 50 ms
+		most = min(max(v.g.ReadRate/20, 1), most)
 	}
-	for !v.over && left > 0 {
-		n, err := v.e.Recv(buf[:min(left, len(buf))])
+	for !v.over && !v.reading {
+		n, err := v.e.Recv(buf[:most])
 		switch {
 		case errors.Is(err, io.EOF):
 			v.finish()
@@ -230,18 +234,15 @@ func (v *visitor) read() {
 		case err != nil:
 			return
 		}
-		if v.g.ReadRate > 0 {
-			left -= n
-		}
 		v.take(buf[:n])
-	}
-	if !v.over {
-		v.reading = true
-		w.after(share, func() {
-			if v.reading = false; !v.over {
-				v.read()
-			}
-		})
+		if v.g.ReadRate > 0 && !v.over {
+			v.reading = true
+			w.after(time.Duration(float64(n)/float64(v.g.ReadRate)*1e9), func() {
+				if v.reading = false; !v.over {
+					v.read()
+				}
+			})
+		}
 	}
 }
 

@@ -29,7 +29,9 @@ func simulated(p *plan.Plan) *plan.Plan {
 }
 
 // Simulates reports whether connections to a listener are simulated.
-func Simulates(l *plan.Listener) bool { return !l.IsUDP() && l.Path == "" && l.FD == "" }
+func Simulates(l *plan.Listener) bool {
+	return !l.IsUDP() && l.Path == "" && l.FD == "" && l.Bind.Port() != 0
+}
 
 func simulatedListener(l plan.Listener) plan.Listener {
 	fresh := config.NewListener()

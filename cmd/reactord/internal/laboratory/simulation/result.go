@@ -32,7 +32,7 @@ type Result struct {
 	QueueWait     time.Duration // the longest, rounded up to a power of the fourth root of two
 	QueueFull     uint64        // connections that were refused by full queues
 	MostQueued    int           // at a sample
-	MostOpen      int64         // connections, at a sample
+	MostOpen      int64         // clients at a time
 	LongestAnswer time.Duration
 	Slowest       string             // the client that has waited for it, for people
 	Groups        map[string]Answers // what has become of the clients of each group
@@ -54,8 +54,11 @@ type trouble struct {
 	text string
 }
 
-// failed is when a client came that has failed, and when it failed.
-type failed struct{ came, at time.Duration }
+// failed is when a client came that has failed, when it failed, and how.
+type failed struct {
+	came, at time.Duration
+	how      Outcome
+}
 
 // MaxFailures limits the failures of which a result says more than their number.
 const MaxFailures = 100
@@ -121,11 +124,23 @@ type Span struct {
 // Failed returns how many clients have failed.
 func (r *Result) Failed() (n int) {
 	for o, count := range r.Outcomes {
-		if o != Answered {
+		if o != Answered && o != Unended {
 			n += count
 		}
 	}
 	return n
+}
+
+// FailedAround returns how many clients have failed that came before a time, and after it.
+func (r *Result) FailedAround(at time.Duration) (before, after int) {
+	for _, f := range r.failed {
+		if f.came < at {
+			before++
+		} else {
+			after++
+		}
+	}
+	return before, after
 }
 
 // Recovery is for how long clients failed that came after an event.
@@ -139,21 +154,23 @@ type Recovery struct {
 func (r *Result) Recovery() Recovery {
 	out := Recovery{Ends: true}
 	for i, t := range r.troubles {
-		last, until := time.Duration(0), r.Duration
+		last, until, late := time.Duration(0), r.Duration, 0
 		isLast := i+1 == len(r.troubles)
 		if !isLast {
 			until = r.troubles[i+1].at
 		}
 		for _, f := range r.failed {
-			if f.came >= t.at && (isLast || f.at < until) {
-				last = max(last, f.came-t.at)
+			// One whose connection breaks after the next event is broken by that.
+			if f.came >= t.at && f.came < until && (isLast || f.at < until || f.how != Broken) {
+				if last = max(last, f.came-t.at); isLast && f.came > until-(until-t.at)/10 {
+					late++
+				}
 			}
 		}
 		if last > out.Longest {
 			out.Longest, out.After = last, t.text
 		}
-		// Clients that came in the last tenth of the time, and have failed, do not stop to.
-		if isLast && last > 0 && t.at+last > until-(until-t.at)/10 {
+		if late > 1 { // of those that came in the last tenth of the time
 			out.Ends = false
 		}
 	}
@@ -164,7 +181,7 @@ func (r *Result) Recovery() Recovery {
 func (w *world) answer(v *visitor, took time.Duration) {
 	if took > w.out.LongestAnswer {
 		w.out.LongestAnswer = took
-		w.out.Slowest = fmt.Sprintf("%v: %v of %s, from %v", round(w.elapsed()), v.from, v.g.Name, w.byID[v.server-1].key)
+		w.out.Slowest = fmt.Sprintf("%v: %v of %s", round(w.elapsed()), v.from, v.g.Name)
 	}
 }
 
@@ -187,14 +204,17 @@ func (w *world) note(v *visitor, o Outcome) {
 	}
 	r.Outcomes[o]++
 	group := r.Groups[v.g.Name]
-	if o == Answered {
+	switch o {
+	case Answered:
 		group.Answered++
 		r.Groups[v.g.Name] = group
+		return
+	case Unended:
 		return
 	}
 	group.Failed++
 	r.Groups[v.g.Name] = group
-	r.failed = append(r.failed, failed{v.began, w.elapsed()})
+	r.failed = append(r.failed, failed{v.began, w.elapsed(), o})
 	w.proxyMachine.Logf("client %v is %s", v.from, o)
 	if len(r.Failures) < MaxFailures {
 		f := Failure{At: w.elapsed(), Came: v.began, Client: v.from, Name: v.g.Name, Outcome: o}
@@ -234,7 +254,7 @@ func (w *world) sample() {
 			s.Servers[at] = all.Servers[i].Connections
 		}
 	}
-	w.out.MostQueued, w.out.MostOpen = max(w.out.MostQueued, s.Queued), max(w.out.MostOpen, s.Connections)
+	w.out.MostQueued = max(w.out.MostQueued, s.Queued)
 	w.out.Samples = append(w.out.Samples, s)
 	w.after(max(w.scenario.Duration/samples, time.Millisecond), w.sample)
 }

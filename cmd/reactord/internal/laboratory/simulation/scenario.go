@@ -48,6 +48,20 @@ type Clients struct {
 	End       Ending
 }
 
+// seen returns an address that the proxy sees: of a client, or of the proxy in front of it.
+func (c *Clients) seen() netip.Addr {
+	if c.Via.IsValid() {
+		return c.Via
+	}
+	return c.Network.Addr()
+}
+
+// Fits reports whether the proxy can be reached at an address from where the clients seem to come: both are IPv4, or
+// IPv6.
+func (c *Clients) Fits(bind netip.Addr) bool {
+	return bind.Is6() && bind.IsUnspecified() || bind.Is6() == c.seen().Is6()
+}
+
 // Ending is how a client ends its connection.
 type Ending string
 

@@ -28,6 +28,8 @@ type server struct {
 	mode     Mode
 	checks   []check // of all backends that have it
 	acceptor *simring.Acceptor
+	locality string
+	others   []*otherPort
 	conns    []*served
 	busy     int // workers
 	waiting  []work
@@ -58,9 +60,20 @@ func checkOf(c *config.Check) check {
 	return check{payload(c.Send, c.SendHex), payload(c.Expect, c.ExpectHex)}
 }
 
+// otherPort is a port on which a server answers with a text: that of a health check, or of an agent.
+type otherPort struct {
+	at       netip.AddrPort
+	text     []byte
+	acceptor *simring.Acceptor
+}
+
 // serve makes the server of a plan's server, unless there is one, which then answers the checks of this backend, too.
+// A server that is a listener of the proxy is none.
 func (w *world) serve(b *plan.Backend, s *plan.Server) {
 	key, at := s.Address, placeOf(s.Address)
+	if w.isListener(at) {
+		return
+	}
 	own := w.servers[at]
 	if own == nil {
 		model, ok := w.scenario.Servers[key]
@@ -69,28 +82,43 @@ func (w *world) serve(b *plan.Backend, s *plan.Server) {
 		}
 		own = &server{
 			w: w, id: uint32(len(w.servers) + 1), key: key, at: at, model: model, mode: Works,
-			machine: w.machineOf(at.Addr()), alone: w.alone[at.Addr()],
+			machine: w.machineOf(at.Addr()), locality: s.Locality, alone: w.alone[at.Addr()],
 		}
 		w.servers[at], w.byID = own, append(w.byID, own)
 		own.listen()
 	}
 	own.checks = append(own.checks, checkOf(&b.Settings.Check))
-	if port := b.Settings.Check.Port; port != 0 && port != int(at.Port()) {
-		w.answerAt(own, uint16(port), checkOf(&b.Settings.Check).expect)
+}
+
+// serveChecks makes the other ports of a server on which it is checked.
+func (w *world) serveChecks(b *plan.Backend, s *plan.Server) {
+	own := w.servers[placeOf(s.Address)]
+	if own == nil {
+		return
+	}
+	if port := b.Settings.Check.Port; port != 0 {
+		own.answerAt(uint16(port), checkOf(&b.Settings.Check).expect)
 	}
 	if port := b.Settings.Agent.Port; port != 0 {
-		w.answerAt(own, uint16(port), []byte("up\n"))
+		own.answerAt(uint16(port), []byte("up\n"))
 	}
 }
 
-// answerAt answers each connection to another port of a server by a text, while the server works.
-func (w *world) answerAt(s *server, port uint16, text []byte) {
+// answerAt answers each connection to another port by a text.
+func (s *server) answerAt(port uint16, text []byte) {
 	at := netip.AddrPortFrom(s.at.Addr(), port)
-	if w.servers[at] != nil || w.extra[at] {
+	if s.w.servers[at] != nil || s.w.taken[at] || s.w.isListener(at) {
 		return
 	}
-	a, err := s.machine.Accept(at, func(e *simring.Endpoint) {
-		if s.mode != Works && s.mode != Crawls {
+	s.w.taken[at] = true
+	o := &otherPort{at: at, text: text}
+	s.others = append(s.others, o)
+	s.listenAt(o)
+}
+
+func (s *server) listenAt(o *otherPort) {
+	a, err := s.machine.Accept(o.at, func(e *simring.Endpoint) {
+		if s.mode == Resets {
 			e.Reset()
 			return
 		}
@@ -100,14 +128,13 @@ func (w *world) answerAt(s *server, port uint16, text []byte) {
 				e.Close()
 			}
 		})
-		_, _ = e.Send(text)
+		_, _ = e.Send(o.text)
 	})
 	if err != nil {
-		w.fail(err)
+		s.w.fail(err)
 		return
 	}
-	w.extra[at] = true
-	w.acceptors = append(w.acceptors, a)
+	o.acceptor = a
 }
 
 // listen accepts connections from now on.
@@ -125,6 +152,12 @@ func (s *server) close() {
 	if s.acceptor != nil {
 		s.acceptor.Close()
 		s.acceptor = nil
+	}
+	for _, o := range s.others {
+		if o.acceptor != nil {
+			o.acceptor.Close()
+			o.acceptor = nil
+		}
 	}
 	s.resetAll()
 }
@@ -148,6 +181,14 @@ func (s *server) become(m Mode) {
 	}
 	if s.acceptor == nil {
 		s.listen()
+	}
+	for _, o := range s.others {
+		if o.acceptor == nil {
+			s.listenAt(o)
+		}
+		if o.acceptor != nil {
+			o.acceptor.Ignore(s.ignores())
+		}
 	}
 	if s.acceptor == nil {
 		return
@@ -304,11 +345,15 @@ func (c *served) skipPreamble() []byte {
 
 // send answers a request.
 func (c *served) send(f frame) {
-	if c.ended || c.s.ignores() {
+	if c.ended {
 		return
 	}
 	c.pending--
 	answer := frame{client: f.client, exchange: f.exchange, server: c.s.id, length: f.answer}
+	if c.s.ignores() { // until it works again
+		c.out = answer.append(c.out)
+		return
+	}
 	c.out = c.s.w.post(c.e, c.out, &answer)
 	c.flush()
 }

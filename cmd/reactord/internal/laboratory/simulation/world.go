@@ -29,9 +29,8 @@ type world struct {
 	alone        map[netip.Addr]bool // addresses with machines of their own
 	groups       []*group
 	servers      map[netip.AddrPort]*server
-	byID         []*server // by id, from 1
-	extra        map[netip.AddrPort]bool
-	acceptors    []*simring.Acceptor
+	byID         []*server               // by id, from 1
+	taken        map[netip.AddrPort]bool // other ports of servers
 	rng          *rand.Rand
 	buffer       [1 << 16]byte
 	frame        []byte // memory for a frame that is sent
@@ -67,7 +66,7 @@ var odds = simring.Odds{
 func newWorld(k *simring.Kernel, s *Scenario, seed uint64, hellos map[string][]byte) *world {
 	w := &world{
 		scenario: s, proxyMachine: k, zones: map[string][]*simring.Kernel{}, servers: map[netip.AddrPort]*server{},
-		extra: map[netip.AddrPort]bool{}, lost: map[string]bool{},
+		taken: map[netip.AddrPort]bool{}, lost: map[string]bool{},
 		alone: map[netip.Addr]bool{}, rng: k.Rand(), present: map[*visitor]bool{},
 		out: &Result{Seed: seed, Duration: s.Duration, ends: map[string]uint64{}, Groups: map[string]Answers{}},
 	}
@@ -80,6 +79,13 @@ func newWorld(k *simring.Kernel, s *Scenario, seed uint64, hellos map[string][]b
 		for i := range p.Backends {
 			for n := range p.Backends[i].Servers {
 				w.serve(&p.Backends[i], &p.Backends[i].Servers[n])
+			}
+		}
+	}
+	for _, p := range plans {
+		for i := range p.Backends {
+			for n := range p.Backends[i].Servers {
+				w.serveChecks(&p.Backends[i], &p.Backends[i].Servers[n])
 			}
 		}
 	}
@@ -224,6 +230,20 @@ func (w *world) relink() {
 	}
 }
 
+// isListener reports whether the proxy listens at an address.
+func (w *world) isListener(at netip.AddrPort) bool {
+	for _, p := range w.plans() {
+		for i := range p.Listeners {
+			l := &p.Listeners[i]
+			if a := l.Bind.Addr(); Simulates(l) && l.Bind.Port() == at.Port() &&
+				(a == at.Addr() || a.IsUnspecified() && w.machineOf(at.Addr()) == w.proxyMachine) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // DefaultZone is the network to servers of a locality of which a scenario says nothing.
 var DefaultZone = Zone{Latency: 250 * time.Microsecond, Jitter: 50 * time.Microsecond}
 
@@ -250,14 +270,18 @@ func (w *world) addGroup(c *Clients, hellos map[string][]byte) {
 	w.connect(g.machine, simring.LinkOdds{Latency: c.Latency})
 	for i := range w.scenario.Plan.Listeners {
 		if l := &w.scenario.Plan.Listeners[i]; l.Name == c.Listener {
-			g.to = reachable(l.Bind, c.Network.Addr().Is6())
+			g.to = reachable(l.Bind, c.seen().Is6())
 		}
 	}
+	g.said = g.to
 	if a := c.To.Addr(); a.IsValid() {
-		g.to = netip.AddrPortFrom(a, g.to.Port())
+		g.said = netip.AddrPortFrom(a, g.to.Port())
 	}
 	if port := c.To.Port(); port != 0 {
-		g.to = netip.AddrPortFrom(g.to.Addr(), port)
+		g.said = netip.AddrPortFrom(g.said.Addr(), port)
+	}
+	if !c.Via.IsValid() { // or the header says it
+		g.to = g.said
 	}
 	w.groups = append(w.groups, g)
 }
@@ -332,9 +356,6 @@ func (w *world) drive(t *simring.Thread) {
 	for _, s := range w.byID {
 		s.close()
 	}
-	for _, a := range w.acceptors {
-		a.Close()
-	}
 }
 
 // checked reports whether no server waits for its first check.
@@ -357,6 +378,13 @@ func (w *world) carryOut(t *simring.Thread, e *Event) {
 	for _, a := range e.Servers {
 		if s := w.servers[placeOf(a)]; s != nil {
 			s.become(e.Mode)
+		}
+	}
+	for _, s := range w.byID { // servers on the machine of the proxy have no link that could be cut
+		if slices.Contains(e.Zones, s.locality) && s.machine == w.proxyMachine {
+			if s.become(Works); e.Cut {
+				s.become(Hangs)
+			}
 		}
 	}
 	for _, z := range e.Zones {
