@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notified is an object of the simulation that is told when something has happened to a socket.
+// notified takes notice when something has happened to a socket.
 type notified interface{ notify() }
 
 // Endpoint is one side of a TCP connection that no thread waits for and no descriptor names: it calls a function when
@@ -24,8 +24,7 @@ type Endpoint struct {
 }
 
 // Connect begins to connect to a machine, on which the address at is. from is the address that the machine sees; it
-// need not be one of k, which stands for all clients of a network. handle is called
-// when something has happened.
+// need not be one of k, which stands for all clients of a network. handle is called when something has happened.
 func (k *Kernel) Connect(to *Kernel, from, at netip.AddrPort, handle func()) *Endpoint {
 	local := ip(from)
 	t := &tcp{sock: sock{node: node{k: k}, family: family(local), kind: unix.SOCK_STREAM, local: local, remote: ip(at)}}

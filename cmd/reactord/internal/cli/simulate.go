@@ -148,15 +148,13 @@ func (c *simulateCommand) play(ctx context.Context, w io.Writer, page *laborator
 		return err
 	}
 	shown := played.Runs[0]
-	for _, r := range played.Runs {
-		if r.Seed == played.Seed && played.Fails {
-			shown = r
-		}
+	if len(played.Failed) > 0 {
+		shown = played.Runs[played.Failed[0]-c.From]
 	}
 	page.Title, page.Subtitle = c.Scenario, path
 	page.Add(c.Scenario, shown)
 	if c.JSON {
-		if err := played.WriteJSON(w, &s.Expect); err != nil || !played.Fails {
+		if err := played.WriteJSON(w, &s.Expect); err != nil || len(played.Failed) == 0 {
 			return err
 		}
 		return errSimulated
@@ -164,15 +162,15 @@ func (c *simulateCommand) play(ctx context.Context, w io.Writer, page *laborator
 	showRun(w, shown)
 	fmt.Fprintln(w)
 	for _, name := range played.Names {
-		v := played.Worst[name]
+		v := played.Verdicts[name]
 		showVerdict(w, &v)
 	}
 	if c.Seeds > 1 {
-		fmt.Fprintf(w, "\n%d of %d seeds hold\n", c.Seeds-len(played.Seeds), c.Seeds)
+		fmt.Fprintf(w, "\n%d of %d seeds hold\n", c.Seeds-len(played.Failed), c.Seeds)
 	}
-	if played.Fails {
-		fmt.Fprintf(w, "\nseed %d fails: --from %d --trace prints each of its steps, --from %d --shrink looks for a smaller "+
-			"one\n", played.Seed, played.Seed, played.Seed)
+	if len(played.Failed) > 0 {
+		fmt.Fprintf(w, "\nseed %d fails: --from %[1]d --trace prints each of its steps, --from %[1]d --shrink looks for a "+
+			"smaller one\n", shown.Seed)
 		return errSimulated
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// simulatedConfig is a configuration of two servers that are checked.
+// simulatedConfig has two servers that are checked.
 const simulatedConfig = `
 listeners: [{name: web, address: "10.1.0.1:80", backend: app}]
 backends: [{name: app, servers: ["10.0.0.1:80", "10.0.0.2:80"], check: {interval: 1s}, connect_timeout: 1s}]

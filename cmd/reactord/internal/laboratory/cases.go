@@ -1,15 +1,12 @@
 package laboratory
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
@@ -81,25 +78,17 @@ func ReadCases(path string) (*Cases, error) {
 		return nil, err
 	}
 	out, wrong := parseCases(path, text)
-	var errs []error
-	for _, e := range wrong {
-		errs = append(errs, &config.Error{File: path, Line: e.At.Line, Column: e.At.Column, Text: e.Text})
-	}
-	return out, errors.Join(errs...)
+	return out, placed(path, wrong)
 }
 
 // parseCases reads the text of a file of cases.
 func parseCases(path string, text []byte) (*Cases, []*yamltree.Error) {
-	top, found, err := yamltree.Read(text, maxDepth, maker{})
-	if at, ok := errors.AsType[*yamltree.Error](err); ok {
-		return nil, []*yamltree.Error{at}
-	}
 	var form casesForm
 	d := &decoder{}
-	if !found {
-		top = node{at: yamltree.Position{Line: 1, Column: 1}, entries: []yamltree.Entry[node]{}}
+	top, ok := d.read(text, &form)
+	if !ok {
+		return nil, d.errs
 	}
-	d.set(reflect.ValueOf(&form).Elem(), top, "the file", "")
 	if form.Config == "" {
 		d.add(top.at, "no config: write the path of the configuration")
 	}

@@ -25,7 +25,7 @@ const (
 	serverLatency    = 5 * time.Millisecond
 )
 
-// session is about how long a connection of such a client lasts.
+// session estimates how long a connection of such a client lasts.
 const session = defaultExchanges*(2*defaultLatency+serverLatency) + (defaultExchanges-1)*defaultPause + 4*defaultLatency
 
 // The networks that clients come from of which nothing is said: those that are set aside for benchmarks.

@@ -1,12 +1,14 @@
 package laboratory
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
@@ -41,6 +43,30 @@ type decoder struct{ errs []*yamltree.Error }
 
 func (d *decoder) add(at yamltree.Position, format string, args ...any) {
 	d.errs = append(d.errs, at.Errorf(format, args...))
+}
+
+// read reads a file into a form, which is a pointer to a struct, and returns its first level. It reports false if the
+// text is no YAML.
+func (d *decoder) read(text []byte, form any) (top node, ok bool) {
+	top, found, err := yamltree.Read(text, maxDepth, maker{})
+	if at, wrong := errors.AsType[*yamltree.Error](err); wrong {
+		d.errs = append(d.errs, at)
+		return top, false
+	}
+	if !found {
+		top = node{at: yamltree.Position{Line: 1, Column: 1}, entries: []yamltree.Entry[node]{}}
+	}
+	d.set(reflect.ValueOf(form).Elem(), top, "the file", "")
+	return top, true
+}
+
+// placed returns mistakes with their file.
+func placed(path string, wrong []*yamltree.Error) error {
+	var errs []error
+	for _, e := range wrong {
+		errs = append(errs, &config.Error{File: path, Line: e.At.Line, Column: e.At.Column, Text: e.Text})
+	}
+	return errors.Join(errs...)
 }
 
 // set sets v, whose type is one of those that a file of cases has. key is what v is the value of. enum has the words

@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// runJSON is a run as JSON.
+// runJSON has the JSON of a run.
 type runJSON struct {
 	What     string                        `json:"what,omitempty"`
 	Left     string                        `json:"left,omitempty"`

@@ -20,7 +20,7 @@ const Honesty = "A simulation is no proof. Simulated are the decisions of the pr
 	"Clients and servers are models; cryptography, datagrams, unix sockets, the queues of the network and the speed of " +
 	"machines are not simulated."
 
-// Page is a report as one HTML page that refers to nothing else.
+// Page makes a report one HTML page, which refers to nothing else.
 type Page struct {
 	Title    string
 	Subtitle string
@@ -29,7 +29,7 @@ type Page struct {
 	runs     []pageRun
 }
 
-// pageRun is a run on the page.
+// pageRun shows a run on the page.
 type pageRun struct {
 	*simulation.Result
 	Name   string

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -122,26 +121,13 @@ func ReadScenario(path string) (*Scenario, error) {
 	return s, placed(path, wrong)
 }
 
-// placed returns mistakes with their file.
-func placed(path string, wrong []*yamltree.Error) error {
-	var errs []error
-	for _, e := range wrong {
-		errs = append(errs, &config.Error{File: path, Line: e.At.Line, Column: e.At.Column, Text: e.Text})
-	}
-	return errors.Join(errs...)
-}
-
 func parseScenario(path string, text []byte) (*Scenario, []*yamltree.Error) {
-	top, found, err := yamltree.Read(text, maxDepth, maker{})
-	if at, ok := errors.AsType[*yamltree.Error](err); ok {
-		return nil, []*yamltree.Error{at}
+	s, d := &Scenario{path: path}, &decoder{}
+	top, ok := d.read(text, &s.form)
+	if !ok {
+		return nil, d.errs
 	}
-	if !found {
-		top = node{at: yamltree.Position{Line: 1, Column: 1}, entries: []yamltree.Entry[node]{}}
-	}
-	s, d := &Scenario{path: path, top: top.at}, &decoder{}
-	d.set(reflect.ValueOf(&s.form).Elem(), top, "the file", "")
-	s.Expect, s.Config = s.form.Expect, s.form.Config
+	s.top, s.Expect, s.Config = top.at, s.form.Expect, s.form.Config
 	if s.Config != "" {
 		s.Config = s.relative(s.Config)
 	}
@@ -228,13 +214,11 @@ func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenar
 	for _, i := range inOrder {
 		b.event(&s.form.Events[i], s.events[i])
 	}
-	if len(b.errs) == 0 {
-		if err := check(b.out); err != nil {
-			return nil, err
-		}
-	}
 	slices.SortStableFunc(b.out.Events, func(x, y simulation.Event) int { return cmp.Compare(x.At, y.At) })
-	return b.out, placed(s.path, b.errs)
+	if len(b.errs) > 0 {
+		return nil, placed(s.path, b.errs)
+	}
+	return b.out, check(b.out)
 }
 
 // Errors of scenarios, to be matched by errors.Is.
@@ -253,7 +237,14 @@ func check(s *simulation.Scenario) error {
 	total := 0.0
 	for i := range s.Clients {
 		c := &s.Clients[i]
-		total += c.Rate * s.Duration.Seconds()
+		rate, since := c.Rate, time.Duration(0)
+		for _, e := range s.Events {
+			if slices.Contains(e.Clients, c.Name) {
+				total += rate * (e.At - since).Seconds()
+				rate, since = e.Rate, e.At
+			}
+		}
+		total += rate * (s.Duration - since).Seconds()
 		if c.Every > 0 {
 			total += float64(c.Burst) * float64(s.Duration/c.Every)
 		}
@@ -304,7 +295,7 @@ func (l *Laboratory) dnsOf(source plan.Source) config.DNS {
 	return config.NewDNS()
 }
 
-// standIns is how many servers stand for those that a source would find.
+// standIns counts the servers that stand for those that a source would find.
 const standIns = 3
 
 // servers sets how servers behave.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, name := range played.Names {
-				v := played.Worst[name]
+				v := played.Verdicts[name]
 				t.Logf("%+v", v)
 				if !v.Holds {
 					t.Errorf("%s is %s, want %s: %s", v.Name, v.Got, v.Bound, v.Moment)
@@ -53,7 +54,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// workshop is a configuration in which much can happen.
+// workshop configures a proxy to which much can happen.
 const workshop = `
 listeners:
   - {name: web, address: "10.1.0.1:80", backend: app}
@@ -233,6 +234,23 @@ backends: [{name: app, servers: ["10.0.0.1:80"]}]
 	}
 }
 
+// More clients than a run can have are refused, also if an event brings them.
+func TestTooManyClients(t *testing.T) {
+	l := open(t, workshop)
+	for _, text := range []string{
+		"duration: 24h\nrate: 1000",
+		"duration: 24h\nrate: 1\nevents: [{at: 1s, rate: 1000}]",
+		"duration: 24h\nclients: [{listener: web, burst: 1000, every: 1s}]",
+	} {
+		if _, _, err := build(t, l, text); !errors.Is(err, ErrTooMany) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, _, err := build(t, l, "duration: 24h\nrate: 1\nevents: [{at: 1s, rate: 1000}, {at: 2s, rate: 1}]"); err != nil {
+		t.Error(err)
+	}
+}
+
 // A scenario that fails names its seed, the moment and the client, and becomes smaller.
 func TestShrink(t *testing.T) {
 	l := open(t, workshop)
@@ -251,10 +269,10 @@ expect: {refused: 0}
 		t.Fatal(err)
 	}
 	played, err := Play(s, expect, 5, 1, nil)
-	if err != nil || !played.Fails || played.Seed != 5 {
+	if err != nil || !slices.Equal(played.Failed, []uint64{5}) {
 		t.Fatalf("%+v, %v", played, err)
 	}
-	if v := played.Worst["refused"]; v.Holds || !strings.Contains(v.Moment, "of people, which came at") {
+	if v := played.Verdicts["refused"]; v.Holds || !strings.Contains(v.Moment, "of people, which came at") {
 		t.Errorf("%+v", v)
 	}
 	smaller, left, err := Shrink(s, expect, 5)

@@ -25,7 +25,7 @@ type SimulatedExpectation struct {
 	Answer            *Duration `yaml:"answer"`             // the longest time until an answer
 }
 
-// Verdict is an expectation of which a run says whether it holds.
+// Verdict says whether an expectation holds.
 type Verdict struct {
 	Name   string `json:"name"`
 	Bound  string `json:"bound"`
@@ -101,19 +101,17 @@ func shorten(d time.Duration) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-// Played is a scenario that was played with some seeds.
+// Played holds what has come of a scenario with some seeds.
 type Played struct {
-	Runs  []*simulation.Result // one for each seed
-	Worst map[string]Verdict   // of each expectation: that of the first seed in which it does not hold, if there is one
-	Seed  uint64               // of the first run that has failed
-	Seeds []uint64             // of all that have failed
-	Names []string             // of the expectations, in order
-	Fails bool
+	Runs     []*simulation.Result // one for each seed
+	Names    []string             // of the expectations, in order
+	Verdicts map[string]Verdict   // of each: that of the first seed in which it does not hold, if there is one
+	Failed   []uint64             // seeds in which any does not hold
 }
 
 // Play plays a scenario with seeds from first on. Steps of the runs are written to trace, if that is not nil.
 func Play(s *simulation.Scenario, e *SimulatedExpectation, first uint64, seeds int, trace io.Writer) (*Played, error) {
-	out := &Played{Worst: map[string]Verdict{}}
+	out := &Played{Verdicts: map[string]Verdict{}}
 	for seed := first; seed < first+uint64(seeds); seed++ {
 		r, err := simulation.Run(s, seed, trace)
 		if err != nil {
@@ -121,16 +119,15 @@ func Play(s *simulation.Scenario, e *SimulatedExpectation, first uint64, seeds i
 		}
 		out.Runs = append(out.Runs, r)
 		for _, v := range e.Judge(r) {
-			before, known := out.Worst[v.Name]
+			before, known := out.Verdicts[v.Name]
 			if !known {
 				out.Names = append(out.Names, v.Name)
 			}
 			if !known || before.Holds && !v.Holds {
-				out.Worst[v.Name] = v
+				out.Verdicts[v.Name] = v
 			}
-			if !v.Holds && !slices.Contains(out.Seeds, seed) {
-				out.Seeds = append(out.Seeds, seed)
-				out.Fails, out.Seed = true, out.Seeds[0]
+			if !v.Holds && !slices.Contains(out.Failed, seed) {
+				out.Failed = append(out.Failed, seed)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/internal/simring"
 )
 
-// Outcome is what has become of a client.
+// Outcome says what has become of a client.
 type Outcome string
 
 // The values of [Outcome].
@@ -28,7 +28,7 @@ const (
 	Unended  Outcome = "unended" // it is still there when the run ends
 )
 
-// group is clients of a kind while a scenario is played.
+// group lets clients of a kind come while a scenario is played.
 type group struct {
 	*Clients
 	w       *world
@@ -106,7 +106,7 @@ func (g *group) drawAny() netip.Addr {
 	return a
 }
 
-// visitor is a client with its connection.
+// visitor models a client with its connection.
 type visitor struct {
 	g        *group
 	e        *simring.Endpoint

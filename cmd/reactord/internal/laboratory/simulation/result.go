@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
-// Result is what has become of a scenario with a seed.
+// Result holds what has become of a scenario with a seed.
 type Result struct {
 	Seed     uint64
 	Duration time.Duration
@@ -30,8 +30,6 @@ type Result struct {
 
 	Retries       uint64        // connects to servers after a first one had failed
 	QueueWait     time.Duration // the longest, rounded up to a power of the fourth root of two
-	QueueFull     uint64        // connections that were refused by full queues
-	MostQueued    int           // at a sample
 	MostOpen      int64         // clients at a time
 	LongestAnswer time.Duration
 	Slowest       string             // the client that has waited for it, for people
@@ -48,13 +46,13 @@ type Answers struct {
 	Failed   int `json:"failed"`
 }
 
-// trouble is an event from which the time is measured until no client fails any more.
+// trouble marks an event from which the time is measured until no client fails any more.
 type trouble struct {
 	at   time.Duration
 	text string
 }
 
-// failed is when a client came that has failed, when it failed, and how.
+// failed notes when a client came that has failed, when it failed, and how.
 type failed struct {
 	came, at time.Duration
 	how      Outcome
@@ -63,7 +61,7 @@ type failed struct {
 // MaxFailures limits the failures of which a result says more than their number.
 const MaxFailures = 100
 
-// Failure is a client that has failed.
+// Failure describes a client that has failed.
 type Failure struct {
 	At      time.Duration // when it failed
 	Came    time.Duration
@@ -82,7 +80,7 @@ func (f *Failure) String() string {
 	return text
 }
 
-// ServerResult is a server at the end.
+// ServerResult describes a server at the end.
 type ServerResult struct {
 	Backend     string
 	Name        string
@@ -90,13 +88,9 @@ type ServerResult struct {
 	State       stats.ServerState
 	Connections int // of clients, so far
 	Peak        int // of them at a time; of all backends that have the server
-	Weight      int
-	Backup      bool
-	Priority    int
-	Locality    string
 }
 
-// Mark is something that happened.
+// Mark notes something that happened.
 type Mark struct {
 	At    time.Duration
 	Text  string
@@ -116,8 +110,6 @@ type Sample struct {
 // Span is the time between two events.
 type Span struct {
 	From, To time.Duration
-	Clients  int            // that came
-	Failed   int            // clients that ended in it, and had failed
 	Servers  map[string]int // connections of clients that came to a server, by its address
 }
 
@@ -143,7 +135,7 @@ func (r *Result) FailedAround(at time.Duration) (before, after int) {
 	return before, after
 }
 
-// Recovery is for how long clients failed that came after an event.
+// Recovery says for how long clients failed that came after an event.
 type Recovery struct {
 	Longest time.Duration // of all events
 	After   string        // the event
@@ -254,20 +246,19 @@ func (w *world) sample() {
 			s.Servers[at] = all.Servers[i].Connections
 		}
 	}
-	w.out.MostQueued = max(w.out.MostQueued, s.Queued)
 	w.out.Samples = append(w.out.Samples, s)
 	w.after(max(w.scenario.Duration/samples, time.Millisecond), w.sample)
 }
 
 // span ends the time since the last event.
 func (w *world) span() {
-	last := Span{To: w.elapsed(), Clients: w.visitors, Failed: w.out.Failed(), Servers: map[string]int{}}
+	last := Span{To: w.elapsed(), Servers: map[string]int{}}
 	for _, s := range w.byID {
 		last.Servers[s.key.String()] = s.total
 	}
 	for i := range w.out.Spans {
 		before := &w.out.Spans[i]
-		last.From, last.Clients, last.Failed = before.To, last.Clients-before.Clients, last.Failed-before.Failed
+		last.From = before.To
 		for name, n := range before.Servers {
 			last.Servers[name] -= n
 		}
@@ -296,7 +287,6 @@ func (w *world) finish() {
 		}
 	}
 	for i := range all.Backends {
-		r.QueueFull += all.Backends[i].QueueRefused
 		r.QueueWait = max(r.QueueWait, w.queueWait(&all.Backends[i]))
 	}
 	for i := range all.Servers {
@@ -304,7 +294,6 @@ func (w *world) finish() {
 		r.Retries += s.Retries
 		one := ServerResult{
 			Backend: s.Backend, Name: s.Name, Address: s.Address, State: s.State, Connections: int(s.Total),
-			Weight: s.Weight, Backup: s.Backup, Priority: s.Priority, Locality: s.Locality,
 		}
 		if at, err := netip.ParseAddrPort(s.Address); err == nil && w.servers[at] != nil {
 			one.Peak = w.servers[at].peak
@@ -347,7 +336,7 @@ func round(d time.Duration) time.Duration {
 	return d
 }
 
-// recorder is the log of the proxy: what it logs is a mark.
+// recorder takes what the proxy logs: each entry becomes a mark.
 type recorder struct {
 	w      *world
 	fields []zapcore.Field
@@ -391,7 +380,7 @@ func (r *recorder) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	return nil
 }
 
-// saidOtherwise are the fields of the log that a mark has at another place, or not at all.
+// saidOtherwise has the fields of the log that a mark has at another place, or not at all.
 var saidOtherwise = []string{"backend", "server", "address", "before"}
 
 // Sync does nothing.

@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/internal/simring"
 )
 
-// server is a model of a server. It answers requests of clients, and health checks as the settings of its backends
+// server models a server. It answers requests of clients, and health checks as the settings of its backends
 // expect.
 type server struct {
 	w        *world
@@ -39,7 +39,7 @@ type server struct {
 	peak    int // of clients
 }
 
-// check is what a health check sends and expects.
+// check holds what a health check sends and expects.
 type check struct{ send, expect []byte }
 
 // work is a request that waits for a worker.

@@ -19,7 +19,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// world is a scenario while it is played: the machine of the proxy, one for the servers of each locality, and one for
+// world plays a scenario: the machine of the proxy, one for the servers of each locality, and one for
 // each group of clients.
 type world struct {
 	scenario     *Scenario
