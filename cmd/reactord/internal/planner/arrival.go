@@ -27,7 +27,16 @@ type sourceWait struct {
 	sources map[plan.Source]bool // old and new; nil while the file is read
 	missing map[plan.Source]bool
 	early   map[plan.Source]report // of new sources
-	expired <-chan time.Time       // ends the wait
+	until   time.Time              // zero: nothing is awaited
+}
+
+// expire ends a wait that has lasted long enough, and reports whether it has.
+func (a *sourceWait) expire(now time.Time) bool {
+	if a.until.IsZero() || now.Before(a.until) {
+		return false
+	}
+	a.missing, a.until = nil, time.Time{}
+	return true
 }
 
 // complete reports whether the wait is over.
@@ -57,17 +66,33 @@ type loadResult struct {
 
 // load starts a requested reload, unless one is in progress.
 func (p *Planner) load(ctx context.Context) {
+	if !p.beginLoading() {
+		return
+	}
+	read := func() {
+		f, err := p.cfg.Load(ctx)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.read = &loadResult{f, err}
+		p.signal()
+	}
+	if p.cfg.Driver == nil {
+		p.reading.Go(read)
+	} else {
+		read()
+	}
+}
+
+// beginLoading takes the requests to reload the file, and reports whether there are any, and none is in progress.
+func (p *Planner) beginLoading() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.loading != nil || len(p.reloads) == 0 {
-		return
+		return false
 	}
 	p.loading = &fileLoad{done: p.reloads}
 	p.reloads = nil
-	go func() {
-		f, err := p.cfg.Load(ctx)
-		p.loaded <- loadResult{f, err}
-	}()
+	return true
 }
 
 // fileRead takes the result of reading the file, and starts the wait for its new sources.
@@ -95,7 +120,7 @@ func (p *Planner) nextControl() {
 		p.coming = &c
 		p.awaitSources(&c.sourceWait, plan.Parts{File: p.good.File, Control: c.control}, p.cfg.FirstAnswer/5)
 		if c.complete() {
-			p.signal()
+			p.beginGathering(p.now())
 		}
 	}
 }
@@ -110,7 +135,7 @@ func (p *Planner) awaitSources(a *sourceWait, next plan.Parts, patience time.Dur
 		}
 	}
 	if len(a.missing) > 0 {
-		a.expired = time.After(patience)
+		a.until = p.now().Add(patience)
 		p.updateDiscovery()
 	}
 }

@@ -240,7 +240,7 @@ func (p *Planner) finishUpdate(a *sourceWait) {
 	maps.DeleteFunc(p.refused, func(s plan.Source, _ []plan.Server) bool { return !known[s] })
 	p.notes.keep(known)
 	p.notes.override(p.good.Overrides)
-	for s, r := range a.early {
-		p.noteFound(s, r.servers != nil, r.err)
+	for _, s := range slices.SortedFunc(maps.Keys(a.early), plan.CompareSources) { // they are logged
+		p.noteFound(s, a.early[s].servers != nil, a.early[s].err)
 	}
 }

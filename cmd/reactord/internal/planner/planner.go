@@ -25,31 +25,35 @@ type Planner struct {
 	plan    atomic.Pointer[plan.Plan]
 	inForce atomic.Pointer[plan.File]
 
-	// Input since the planner's goroutine last looked.
+	// Input since the last step.
 	mu        sync.Mutex
 	reloads   []chan error
 	overrides []override
 	controls  []controlUpdate
 	reports   map[plan.Source]report
+	read      *loadResult
+	pending   bool // there is input
 	closed    bool
-	wake      chan struct{} // has room for one
 
-	notes *notes
-	end   context.CancelFunc
-	ended chan struct{}
+	notes   *notes
+	wake    chan struct{} // has room for one
+	end     context.CancelFunc
+	ended   chan struct{}
+	reading sync.WaitGroup // of files
 
-	// Only the planner's goroutine uses these.
-	target  plan.Target
-	good    plan.Parts                    // the plan in force is their merge
-	refused map[plan.Source][]plan.Server // tried again with each other change
-	loading *fileLoad                     // nil without a reload in progress
-	coming  *controlUpdate                // nil without an update in progress
-	loaded  chan loadResult
+	// Only steps use these.
+	target   plan.Target
+	good     plan.Parts                    // the plan in force is their merge
+	refused  map[plan.Source][]plan.Server // tried again with each other change
+	loading  *fileLoad                     // nil without a reload in progress
+	coming   *controlUpdate                // nil without an update in progress
+	gathered time.Time                     // when the changes so far are put in force; zero without any
 }
 
 // Config configures a [Planner].
 type Config struct {
-	// Load reads the file, and looks up its names. Each call has a new goroutine; calls do not overlap.
+	// Load reads the file, and looks up its names. Each call has a new goroutine, or is part of a step of Driver; calls
+	// do not overlap.
 	Load func(ctx context.Context) (*plan.File, error)
 	// Begin makes the target, which has carried out the first plan when Begin returns.
 	Begin func(f *plan.File, first *plan.Plan) (plan.Target, error)
@@ -70,6 +74,9 @@ type Config struct {
 	// file: the plan that took effect with the file omits them. It does not block. May be nil.
 	LeftOut func([]*plan.ControlError)
 	Log     *zap.Logger
+	// Driver is set if the owner makes the steps of the planner, which is neither started nor closed then. If it is nil,
+	// Start begins a goroutine that makes them.
+	Driver *Driver
 
 	// Gather is how long a change waits for others. 0: 10 ms.
 	Gather time.Duration
@@ -110,12 +117,12 @@ func New(cfg Config) *Planner {
 	return &Planner{
 		cfg: cfg, good: plan.Parts{Control: cfg.Control, Overrides: cfg.Overrides}, notes: newNotes(cfg.Log),
 		reports: map[plan.Source]report{}, refused: map[plan.Source][]plan.Server{},
-		wake: make(chan struct{}, 1), loaded: make(chan loadResult, 1), ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 }
 
 // Start reads the file, and returns when the first plan is in force. When ctx is done before that, it gives up. After
-// an error, p is closed. It is called once, before the other methods.
+// an error, p is closed. It is called once, before the other methods, and not with a [Driver].
 func (p *Planner) Start(ctx context.Context) error {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.end = end
@@ -144,12 +151,11 @@ func (p *Planner) Status() Status {
 
 // Reload reads the file again, and returns when it is in force, or with the reason why it is not. When ctx is done it
 // returns earlier, and the reload continues.
-func (p *Planner) Reload(ctx context.Context) error {
-	done := make(chan error, 1)
-	if !p.enqueue(func() { p.reloads = append(p.reloads, done) }) {
-		return net.ErrClosed
-	}
-	return p.await(ctx, done)
+func (p *Planner) Reload(ctx context.Context) error { return p.await(ctx, p.BeginReload()) }
+
+// BeginReload reads the file again. It sends the result that [Planner.Reload] waits for.
+func (p *Planner) BeginReload() <-chan error {
+	return p.request(func(done chan error) { p.reloads = append(p.reloads, done) })
 }
 
 // Override replaces the override of the server with this name or address. It returns when that is in force, or with the
@@ -158,11 +164,13 @@ func (p *Planner) Override(backend, server string, o plan.Override) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	if !p.enqueue(func() { p.overrides = append(p.overrides, override{backend, server, o, done}) }) {
-		return net.ErrClosed
-	}
-	return p.await(context.Background(), done)
+	return p.await(context.Background(), p.BeginOverride(backend, server, o))
+}
+
+// BeginOverride replaces the override of a server by a valid one. It sends the result that [Planner.Override] waits
+// for.
+func (p *Planner) BeginOverride(backend, server string, o plan.Override) <-chan error {
+	return p.request(func(done chan error) { p.overrides = append(p.overrides, override{backend, server, o, done}) })
 }
 
 // Control replaces the part of the control plane, or removes it if c is nil. It returns when that is in force, or with
@@ -172,11 +180,9 @@ func (p *Planner) Override(backend, server string, o plan.Override) error {
 // that would have no servers without them stays as it is until one has answered. When ctx is done it returns earlier,
 // and the change continues.
 func (p *Planner) Control(ctx context.Context, c *plan.Control) error {
-	done := make(chan error, 1)
-	if !p.enqueue(func() { p.controls = append(p.controls, controlUpdate{control: c, done: done}) }) {
-		return net.ErrClosed
-	}
-	return p.await(ctx, done)
+	return p.await(ctx, p.request(func(done chan error) {
+		p.controls = append(p.controls, controlUpdate{control: c, done: done})
+	}))
 }
 
 // Discovered reports the result of a source's lookup. It does not block. nil servers stand for those of its last
@@ -191,14 +197,24 @@ func (p *Planner) Discovered(source plan.Source, servers []plan.Server, err erro
 	})
 }
 
-// enqueue calls change, which adds input for the planner's goroutine, unless the planner is closed.
-func (p *Planner) enqueue(change func()) bool {
+// request adds input whose result is sent.
+func (p *Planner) request(add func(done chan error)) <-chan error {
+	done := make(chan error, 1)
+	if !p.enqueue(func() { add(done) }) {
+		done <- net.ErrClosed
+	}
+	return done
+}
+
+// enqueue calls add, which adds input for the next step, unless the planner is closed.
+func (p *Planner) enqueue(add func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return false
 	}
-	change()
+	add()
+	p.pending = true
 	p.signal()
 	return true
 }
@@ -219,7 +235,7 @@ func (p *Planner) await(ctx context.Context, done <-chan error) error {
 	}
 }
 
-// Close stops the planner, and waits for a change that has begun. The plan in force stays.
+// Close stops a planner that was started, and waits for a change that has begun. The plan in force stays.
 func (p *Planner) Close() {
 	p.mu.Lock()
 	p.closed = true
