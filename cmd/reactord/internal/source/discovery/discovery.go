@@ -54,35 +54,56 @@ type outcome struct {
 	next    time.Duration // time to the next attempt, after an error at most; 0: back-off only
 }
 
-// repeat makes attempts until ctx is done. first is the delay after a first failure, at most minBackOff.
-func repeat(ctx context.Context, s *stats, first time.Duration, report Report, attempt func(context.Context) outcome) {
-	r := reporter{report: report}
-	backOff := time.Duration(0)
-	for {
-		f := attempt(ctx)
-		if ctx.Err() != nil {
-			return // cancelled, not failed
-		}
-		s.note(f)
-		r.reportChange(f.servers, f.err)
-		if f.err != nil {
-			backOff = min(max(2*backOff, min(first, minBackOff)), maxBackOff)
-			if wait := backOff + upTo(backOff); f.next == 0 || wait < f.next {
-				f.next = wait
-			}
-		} else {
-			backOff = 0
-		}
-		if !sleep(ctx, f.next) {
-			return
-		}
+// poller makes the attempts of a source, and decides when to make the next one.
+type poller struct {
+	*stats
+	jitter
+	first    time.Duration // delay after a first failure, at most minBackOff
+	attempt  func(context.Context) outcome
+	reporter reporter
+	backOff  time.Duration
+}
+
+// run makes attempts until ctx is done.
+func (p *poller) run(ctx context.Context, report Report) {
+	p.reporter.report = report
+	for next := p.poll(ctx); sleep(ctx, next); next = p.poll(ctx) {
 	}
 }
 
-// upTo returns a random part of d's jitter.
-func upTo(d time.Duration) time.Duration {
-	return rand.N(max(d/100*jitterPercent, 1)) //nolint:gosec // need not be secret
+// poll makes an attempt, and reports what has changed. It returns the time until the next one.
+func (p *poller) poll(ctx context.Context) (next time.Duration) {
+	f := p.attempt(ctx)
+	if ctx.Err() != nil {
+		return 0 // cancelled, not failed
+	}
+	p.note(f)
+	p.reporter.reportChange(f.servers, f.err)
+	if f.err == nil {
+		p.backOff = 0
+		return f.next
+	}
+	p.backOff = min(max(2*p.backOff, min(p.first, minBackOff)), maxBackOff)
+	if wait := p.backOff + p.upTo(p.backOff); f.next == 0 || wait < f.next {
+		return wait
+	}
+	return f.next
 }
+
+// jitter draws the deviations of intervals.
+type jitter struct{ random *rand.Rand } // nil: that of the process
+
+// upTo returns a random part of d's jitter.
+func (j jitter) upTo(d time.Duration) time.Duration {
+	most := int64(max(d/100*jitterPercent, 1))
+	if j.random != nil {
+		return time.Duration(j.random.Int64N(most))
+	}
+	return time.Duration(rand.Int64N(most)) //nolint:gosec // need not be secret
+}
+
+// around returns an interval with its jitter.
+func (j jitter) around(d time.Duration) time.Duration { return d + j.upTo(d) - j.upTo(d) }
 
 // sleep waits, and reports whether ctx is not done.
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -90,10 +111,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return false
 	case <-t.C:
-		return true
 	}
+	return ctx.Err() == nil
 }
 
 // reporter passes on what differs from the last report.

@@ -30,25 +30,37 @@ const shortest = 10 * time.Millisecond
 // 1.
 type DNS struct {
 	stats
+	jitter
 	cfg      config.DNS
-	resolver *resolver
+	resolver asker
 	origin   string
 	lastGood map[question]answer // last good answers; used by lookup only
 }
 
+// asker answers questions. That a name or a record does not exist is errNoName or errEmpty. Its method may be called
+// from any goroutine.
+type asker interface {
+	ask(ctx context.Context, q question) (answer, error)
+}
+
 // NewDNS returns the source for a name.
-func NewDNS(cfg config.DNS, resolver config.Resolver) *DNS {
-	d := &DNS{cfg: cfg, resolver: newResolver(resolver), lastGood: map[question]answer{}}
-	d.origin = "dns " + strings.TrimSuffix(cfg.Name, ".")
-	return d
+func NewDNS(cfg config.DNS, resolver config.Resolver) *DNS { return newDNS(cfg, newResolver(resolver)) }
+
+func newDNS(cfg config.DNS, resolver asker) *DNS {
+	return &DNS{
+		cfg: cfg, resolver: resolver, lastGood: map[question]answer{},
+		origin: "dns " + strings.TrimSuffix(cfg.Name, "."),
+	}
 }
 
 // Name returns "dns NAME".
 func (d *DNS) Name() string { return d.origin }
 
 // Run looks up the name, and again when its TTL expires.
-func (d *DNS) Run(ctx context.Context, report Report) {
-	repeat(ctx, &d.stats, max(d.cfg.MinInterval, shortest), report, d.lookup)
+func (d *DNS) Run(ctx context.Context, report Report) { d.poller().run(ctx, report) }
+
+func (d *DNS) poller() *poller {
+	return &poller{stats: &d.stats, jitter: d.jitter, first: max(d.cfg.MinInterval, shortest), attempt: d.lookup}
 }
 
 // lookup asks all questions of a round.
@@ -83,8 +95,8 @@ func (d *DNS) lookup(ctx context.Context) outcome {
 func (d *DNS) interval(ttl time.Duration) time.Duration {
 	longest := max(d.cfg.MaxInterval, shortest)
 	t := max(ttl, d.cfg.MinInterval, shortest)
-	if t += upTo(t); t > longest {
-		return longest - upTo(longest)
+	if t += d.upTo(t); t > longest {
+		return longest - d.upTo(longest)
 	}
 	return t
 }

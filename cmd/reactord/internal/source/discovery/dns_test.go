@@ -221,7 +221,7 @@ func TestDNSFailures(t *testing.T) {
 			s := serveDNS(t, test.handler)
 			d := source("a.example", "ip", s)
 			if test.handler == nil {
-				d.resolver.timeout = 50 * time.Millisecond
+				d.resolver.(*resolver).timeout = 50 * time.Millisecond
 			}
 			r := start(t, d)
 			if got := r.next(); got.servers != nil || !strings.Contains(fmt.Sprint(got.err), test.text) {
@@ -331,7 +331,7 @@ func TestDNSRandom(t *testing.T) {
 		ports[w.RemoteAddr().String()] = true
 		zone("a.example. 60 IN A 10.0.0.1")(w, q)
 	})
-	r := source("a.example", "A", s).resolver
+	r := source("a.example", "A", s).resolver.(*resolver)
 	const n = 50
 	for range n {
 		if _, err := r.ask(context.Background(), question{"a.example.", 1}); err != nil {

@@ -72,7 +72,7 @@ func TestDnsmasq(t *testing.T) {
 	d := newDnsmasq(t, "--addn-hosts="+hosts, "--local-ttl=0", "--local=/test/")
 	d.start()
 	s := source("web.test", "ip", &nameServer{addr: d.addr})
-	s.resolver.timeout = 200 * time.Millisecond
+	s.resolver.(*resolver).timeout = 200 * time.Millisecond
 	r := start(t, s)
 	r.await("10.0.0.1:80 w1 p0", "10.0.0.2:80 w1 p0", "[fd00::1]:80 w1 p0")
 	if err := os.WriteFile(hosts, []byte("10.0.0.3 web.test\n"), 0o600); err != nil {
@@ -95,7 +95,7 @@ func TestDnsmasqServices(t *testing.T) {
 		"--host-record=a.test,10.0.0.1", "--host-record=b.test,10.0.0.2,fd00::2", "--local-ttl=0")
 	d.start("--srv-host=_pg._tcp.test,a.test,5432,10,20", "--srv-host=_pg._tcp.test,b.test,5433,20,0")
 	s := source("_pg._tcp.test", "SRV", &nameServer{addr: d.addr})
-	s.resolver.timeout = 200 * time.Millisecond
+	s.resolver.(*resolver).timeout = 200 * time.Millisecond
 	r := start(t, s)
 	r.await("10.0.0.1:5432 w20 p10", "10.0.0.2:5433 w1 p20", "[fd00::2]:5433 w1 p20")
 	d.stop()
@@ -113,7 +113,7 @@ func TestDnsmasqTruncation(t *testing.T) {
 	d := newDnsmasq(t, args...)
 	d.start()
 	s := source("big.test", "A", &nameServer{addr: d.addr})
-	s.resolver.timeout = 200 * time.Millisecond
+	s.resolver.(*resolver).timeout = 200 * time.Millisecond
 	start(t, s).await(want...)
 }
 

@@ -39,8 +39,9 @@
 //
 // # Files
 //
-//	discovery.go     Source, Report, and the repetition that all sources share
+//	discovery.go     Source, Report, and the polling that sources share
 //	kinds.go         which source a setting has
+//	scripted.go      a source that is told what it finds
 //	stats.go         the counters of a source
 //	dns.go           the source for DNS: its questions, and what was last known about each
 //	answer.go        what a DNS message answers: aliases, addresses, services, their time to live

@@ -13,9 +13,9 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// pollInterval is the time between two reads. A file has a few kilobytes, so polling costs less than a watch is
+// FileInterval is the time between two reads of a file. It has a few kilobytes, so polling costs less than a watch is
 // complicated, and works for every rename, symbolic link and file system.
-const pollInterval = 2 * time.Second
+const FileInterval = 2 * time.Second
 
 // maxFiles limits the files that match a pattern.
 const maxFiles = 1000
@@ -45,7 +45,7 @@ type content struct {
 
 // NewFile returns the source for a file or a pattern.
 func NewFile(cfg config.FileDiscovery) *File {
-	return &File{path: cfg.Path, interval: pollInterval, lookup: lookupHost, contents: map[string]*content{}}
+	return &File{path: cfg.Path, interval: FileInterval, lookup: lookupHost, contents: map[string]*content{}}
 }
 
 // Name returns "file PATH".
@@ -53,11 +53,12 @@ func (f *File) Name() string { return "file " + f.path }
 
 // Run reads the files every few seconds.
 func (f *File) Run(ctx context.Context, report Report) {
-	repeat(ctx, &f.stats, f.interval, report, func(ctx context.Context) outcome {
+	p := poller{stats: &f.stats, first: f.interval, attempt: func(ctx context.Context) outcome {
 		out := f.attempt(ctx)
 		out.next = f.interval // cheap, and somebody may be fixing the file
 		return out
-	})
+	}}
+	p.run(ctx, report)
 }
 
 // attempt reads all files once.

@@ -65,16 +65,17 @@ func (h *HTTP) Run(ctx context.Context, report Report) {
 			h.client.CloseIdleConnections()
 		}
 	}()
-	repeat(ctx, &h.stats, h.cfg.Interval, report, func(ctx context.Context) outcome {
+	p := poller{stats: &h.stats, first: h.cfg.Interval, attempt: func(ctx context.Context) outcome {
 		ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
 		defer cancel()
 		servers, err := h.attempt(ctx)
-		f := outcome{servers: servers, next: h.cfg.Interval + upTo(h.cfg.Interval) - upTo(h.cfg.Interval)}
+		f := outcome{servers: servers, next: jitter{}.around(h.cfg.Interval)}
 		if err != nil {
 			f.err = fmt.Errorf("%s: %w", h.name, err)
 		}
 		return f
-	})
+	}}
+	p.run(ctx, report)
 }
 
 // attempt requests the URL once.
