@@ -228,7 +228,11 @@ func showRun(w io.Writer, r *simulation.Result) {
 	const most = 40
 	for i := range r.Marks {
 		if m := &r.Marks[i]; i < most {
-			fmt.Fprintf(w, "%10v  %s\n", m.At.Round(time.Millisecond), plain(m.Text))
+			fmt.Fprintf(w, "%10v  %s", m.At.Round(time.Millisecond), plain(m.Text))
+			if m.Again > 0 {
+				fmt.Fprintf(w, " (%d times until %v)", 1+m.Again, m.Last.Round(time.Millisecond))
+			}
+			fmt.Fprintln(w)
 		}
 	}
 	if n := len(r.Marks) - most; n > 0 {

@@ -39,7 +39,7 @@ func TestSimulateScenario(t *testing.T) {
 	const scenario = `config: config.yaml
 duration: 5s
 clients: [{name: people, rate: 20, exchanges: 1}]
-events: [{at: 1s, servers: [app], do: refuse, for: 1s}]
+events: [{at: 1s, servers: [app], do: refuse, for: 3s}]
 expect: {refused: `
 	_, out, errs, code := simulate(t, scenario+"100%}", "--scenario", "scenario.yaml", "--seeds", "2")
 	if code != 0 || errs != "" || !strings.Contains(out, "ok    refused: ") ||
@@ -48,7 +48,7 @@ expect: {refused: `
 	}
 	dir, out, errs, code := simulate(t, scenario+"0}", "--scenario", "scenario.yaml", "--html", "page.html")
 	if code != 1 || !strings.Contains(errs, "clients fail that should not") || !strings.Contains(out, "FAIL  refused: ") ||
-		!strings.Contains(out, "of people, which came at 1.") || !strings.Contains(out, "seed 1 fails") {
+		!strings.Contains(out, "of people, which came at ") || !strings.Contains(out, "seed 1 fails") {
 		t.Errorf("exit code %d, %s\n%s", code, errs, out)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "page.html"))

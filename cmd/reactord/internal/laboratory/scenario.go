@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"net/netip"
 	"os"
@@ -40,6 +39,7 @@ type scenarioForm struct {
 	Duration Duration              `yaml:"duration"`
 	Loops    int                   `yaml:"loops"`
 	Rate     float64               `yaml:"rate"` // of clients of which nothing is said
+	TTL      Duration              `yaml:"ttl"`  // of records in DNS
 	Clients  []clientsForm         `yaml:"clients"`
 	Servers  map[string]serverForm `yaml:"servers"` // by BACKEND/SERVER, BACKEND, or default
 	Zones    map[string]zoneForm   `yaml:"zones"`
@@ -95,6 +95,7 @@ type eventForm struct {
 	Network    string              `yaml:"network" enum:"cut,heal"`
 	Reload     string              `yaml:"reload"`
 	Discovered map[string][]string `yaml:"discovered"`
+	Unanswered []string            `yaml:"unanswered"` // backends
 	Clients    []string            `yaml:"clients"`
 	Rate       *float64            `yaml:"rate"`
 	Proxy      string              `yaml:"proxy" enum:"stop"`
@@ -107,6 +108,7 @@ const (
 	mostBytes       = 64 << 20 // of a request, and of an answer
 	defaultDuration = 30 * time.Second
 	defaultLoops    = 2
+	defaultTTL      = 30 * time.Second
 	mostDuration    = 24 * time.Hour
 )
 
@@ -153,8 +155,10 @@ func (s *Scenario) relative(path string) string {
 type builder struct {
 	*Scenario
 	ctx   context.Context
+	lab   *Laboratory // of the latest event, as are the next ones
+	found map[plan.Source]simulation.Found
 	parts plan.Parts
-	plan  *plan.Plan // of the latest event
+	plan  *plan.Plan
 	out   *simulation.Scenario
 	errs  []*yamltree.Error
 
@@ -169,22 +173,22 @@ func (b *builder) add(at yamltree.Position, format string, args ...any) {
 // Build returns what is simulated of a scenario. The error joins a [*config.Error] for each mistake, such as a server
 // that does not exist.
 func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenario, error) {
-	b := &builder{Scenario: s, ctx: ctx, parts: l.parts(), models: map[string]simulation.Server{}}
+	b := &builder{
+		Scenario: s, ctx: ctx, lab: l, found: l.standIns(), models: map[string]simulation.Server{},
+		parts: plan.Parts{File: l.file, Overrides: map[plan.ServerKey]plan.Override{}},
+	}
+	b.foundAtFirst()
 	first, err := plan.Merge(b.parts)
 	if err != nil {
 		return nil, err
 	}
 	b.plan = first
 	b.out = &simulation.Scenario{
-		Plan: first, Loops: s.form.Loops, Duration: time.Duration(s.form.Duration),
-		Default: simulation.Server{Latency: serverLatency}, Servers: map[serveraddr.Addr]simulation.Server{},
+		File: l.file, Found: b.found, Plan: first,
+		TTL: cmp.Or(time.Duration(s.form.TTL), defaultTTL), Loops: cmp.Or(s.form.Loops, defaultLoops),
+		Duration: cmp.Or(time.Duration(s.form.Duration), defaultDuration),
+		Default:  simulation.Server{Latency: serverLatency}, Servers: map[serveraddr.Addr]simulation.Server{},
 		Zones: map[string]simulation.Zone{},
-	}
-	if b.out.Loops == 0 {
-		b.out.Loops = defaultLoops
-	}
-	if b.out.Duration == 0 {
-		b.out.Duration = defaultDuration
 	}
 	b.servers()
 	b.knownZones(s.top, slices.Sorted(maps.Keys(s.form.Zones)))
@@ -259,45 +263,6 @@ func check(s *simulation.Scenario) error {
 	return nil
 }
 
-// parts returns the parts of the plan. Servers that are discovered have stand-ins: three for each source.
-func (l *Laboratory) parts() plan.Parts {
-	parts := plan.Parts{
-		File: l.file, Discovered: map[plan.Source][]plan.Server{}, Overrides: map[plan.ServerKey]plan.Override{},
-	}
-	all := slices.SortedFunc(maps.Keys(parts.Sources()), plan.CompareSources)
-	for _, source := range all {
-		h := fnv.New32a()
-		fmt.Fprint(h, source) // the same in any configuration
-		sum := h.Sum32()
-		settings := l.dnsOf(source)
-		for n := range standIns {
-			ip := netip.AddrFrom4([4]byte{10, 128 | byte(sum>>8), byte(sum), byte(n + 1)})
-			parts.Discovered[source] = append(parts.Discovered[source], plan.Server{
-				Name: fmt.Sprintf("%s %d", source.Title(), n+1), Address: serveraddr.IP(netip.AddrPortFrom(ip, 1000)),
-				Weight: settings.Weight, Priority: settings.Priority, Locality: settings.Locality, State: plan.Up,
-				Origin: source.Title(),
-			})
-		}
-	}
-	return parts
-}
-
-// dnsOf returns the settings of a source, which only one of DNS has.
-func (l *Laboratory) dnsOf(source plan.Source) config.DNS {
-	for i := range l.file.Config.Backends {
-		b := &l.file.Config.Backends[i]
-		for _, f := range b.Finders() {
-			if d, ok := f.(*config.DNS); ok && plan.SourceOf(b, f) == source {
-				return *d
-			}
-		}
-	}
-	return config.NewDNS()
-}
-
-// standIns counts the servers that stand for those that a source would find.
-const standIns = 3
-
 // servers sets how servers behave.
 func (b *builder) servers() {
 	names := slices.Sorted(maps.Keys(b.form.Servers))
@@ -331,14 +296,14 @@ func (b *builder) servers() {
 			b.out.Default = model
 			continue
 		}
-		for _, s := range b.find(b.served[name], name) {
+		for _, s := range b.serversOf(b.served[name], name) {
 			b.out.Servers[s.Address] = model
 		}
 	}
 }
 
-// find returns the servers of a name: BACKEND/SERVER, or those of BACKEND.
-func (b *builder) find(at yamltree.Position, name string) []plan.ServerKey {
+// serversOf returns the servers of a name: BACKEND/SERVER, or those of BACKEND.
+func (b *builder) serversOf(at yamltree.Position, name string) []plan.ServerKey {
 	backend, server, one := strings.Cut(name, "/")
 	of := b.plan.Backend(backend)
 	switch {
@@ -491,7 +456,7 @@ func (b *builder) event(f *eventForm, at yamltree.Position) {
 	var said []string
 	var keys []plan.ServerKey
 	for _, name := range f.Servers {
-		keys = append(keys, b.find(at, name)...)
+		keys = append(keys, b.serversOf(at, name)...)
 	}
 	switch {
 	case f.Do != "" && f.State != "":
@@ -527,7 +492,7 @@ func (b *builder) event(f *eventForm, at yamltree.Position) {
 			said = append(said, fmt.Sprintf("clients %s: %g/s", strings.Join(e.Clients, ", "), e.Rate))
 		}
 	}
-	if text := b.replan(f, keys, at); text != "" {
+	if text := b.replan(&e, f, keys, at); text != "" {
 		p, err := plan.Merge(b.parts)
 		if err != nil {
 			b.add(at, "%s: %v", text, err)
@@ -541,8 +506,8 @@ func (b *builder) event(f *eventForm, at yamltree.Position) {
 		said = append(said, "the proxy stops to accept")
 	}
 	if len(said) == 0 && len(b.errs) == mistakes {
-		b.add(at, "nothing happens: write servers and do, servers and state, zones and network, reload, discovered, clients "+
-			"and rate, or proxy: stop")
+		b.add(at, "nothing happens: write servers and do, servers and state, zones and network, reload, discovered, "+
+			"unanswered, clients and rate, or proxy: stop")
 	}
 	e.Text = strings.Join(said, "; ")
 	b.repeat(e, f, at)
@@ -624,70 +589,35 @@ func (b *builder) namesOf(at yamltree.Position, names []string) []string {
 	return names
 }
 
-// replan changes the parts of the plan. It returns what has changed, or "".
-func (b *builder) replan(f *eventForm, keys []plan.ServerKey, at yamltree.Position) string {
+// replan sets what an event changes in the plan. It returns what that is, or "".
+func (b *builder) replan(e *simulation.Event, f *eventForm, keys []plan.ServerKey, at yamltree.Position) string {
 	var said []string
 	if f.State != "" && len(keys) > 0 {
 		state, _ := plan.ParseState(f.State)
-		overrides := maps.Clone(b.parts.Overrides)
+		e.Overrides = map[plan.ServerKey]plan.Override{}
 		for _, k := range keys {
-			overrides[k] = plan.Override{State: &state}
+			e.Overrides[k] = plan.Override{State: &state}
 		}
-		b.parts.Overrides = overrides
+		b.parts.Overrides = maps.Clone(b.parts.Overrides)
+		maps.Copy(b.parts.Overrides, e.Overrides)
 		said = append(said, fmt.Sprintf("%s: %s", strings.Join(f.Servers, ", "), f.State))
 	}
+	e.Found = map[plan.Source]simulation.Found{}
 	if f.Reload != "" {
 		other, err := Open(b.ctx, b.relative(f.Reload))
 		if err != nil {
 			b.add(at, "reload: %v", err)
 			return ""
 		}
-		discovered := b.parts.Discovered
-		fresh := other.parts()
-		for source, servers := range discovered {
-			if _, ok := fresh.Discovered[source]; ok {
-				fresh.Discovered[source] = servers
+		b.lab, b.parts.File, e.File = other, other.file, other.file
+		for source, found := range other.standIns() {
+			if _, known := b.found[source]; !known {
+				e.Found[source] = found
 			}
 		}
-		fresh.Overrides = b.parts.Overrides
-		b.parts = fresh
 		said = append(said, "reload of "+f.Reload)
 	}
-	for _, backend := range slices.Sorted(maps.Keys(f.Discovered)) {
-		if text := b.discover(backend, f.Discovered[backend], at); text != "" {
-			said = append(said, text)
-		}
-	}
+	said = append(said, b.rediscover(e, f, at)...)
+	b.find(e.Found)
 	return strings.Join(said, "; ")
-}
-
-// discover sets which servers the first source of a backend has found; the others find none.
-func (b *builder) discover(backend string, servers []string, at yamltree.Position) string {
-	var sources []plan.Source
-	for _, s := range slices.SortedFunc(maps.Keys(b.parts.Sources()), plan.CompareSources) {
-		if s.Backend == backend {
-			sources = append(sources, s)
-		}
-	}
-	if len(sources) == 0 {
-		b.add(at, "discovered: backend %q has no discovery", backend)
-		return ""
-	}
-	discovered := maps.Clone(b.parts.Discovered)
-	for _, s := range sources {
-		discovered[s] = nil
-	}
-	for i, text := range servers {
-		a, err := netip.ParseAddrPort(text)
-		if err != nil {
-			b.add(at, "discovered: %q is no address: write IP:PORT", text)
-			continue
-		}
-		discovered[sources[0]] = append(discovered[sources[0]], plan.Server{
-			Name: fmt.Sprintf("%s %d", sources[0].Title(), i+1), Address: serveraddr.IP(a), Weight: 1, State: plan.Up,
-			Origin: sources[0].Title(),
-		})
-	}
-	b.parts.Discovered = discovered
-	return fmt.Sprintf("discovery finds %d servers of %s", len(servers), backend)
 }

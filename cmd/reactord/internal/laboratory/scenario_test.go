@@ -105,6 +105,7 @@ func TestEverythingHappens(t *testing.T) {
 	s, expect, err := build(t, l, fmt.Sprintf(`
 duration: 20s
 loops: 3
+ttl: 5s
 clients:
   - {name: people, listener: web, rate: 30, burst: 20, every: 4s, from: 192.0.2.0/24, end: close, pause: 50ms}
   - {name: robots, listener: mail, rate: 10, exchanges: 1, request: 40KiB, response: 200KiB, read_rate: 400KiB, end: reset}
@@ -125,6 +126,7 @@ events:
   - {at: 11s, clients: [people], rate: 60}
   - {at: 12s, reload: %s}
   - {at: 13s, servers: [app/a], do: reset, for: 100ms}
+  - {at: 14s, unanswered: [mail]}
   - {at: 19s, proxy: stop}
 expect: {failed: 50%%, connections: 1000, server_connections: 1000, retries: 50%%, queue_wait: 1s, answer: 20s, recovery: 20s}
 `, next))
@@ -296,6 +298,7 @@ func TestScenarioMistakes(t *testing.T) {
 		"events: [{at: 1s, servers: [app], do: die}]":                `1:39: do "die" is unknown: write one of work, refuse`,
 		"events: [{at: 1s, zones: [one]}]":                           "zones and network belong together",
 		"events: [{at: 1s, discovered: {app: []}}]":                  `backend "app" has no discovery`,
+		"events: [{at: 0s, unanswered: [app]}]":                      `unanswered: backend "app" has no discovery`,
 		"events: [{at: 1s, reload: none.yaml}]":                      "reload: ",
 		"events: [{at: 1s, every: 1s, proxy: stop}]":                 "for and every are of servers",
 		"events: [{at: 1s, rate: 5, clients: [x]}]":                  `there are no clients "x"`,

@@ -17,6 +17,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/discovery"
 )
 
 // WhatIf says what becomes of clients if something goes wrong: the worst of all seeds.
@@ -73,7 +74,7 @@ func (l *Laboratory) WhatIf(ctx context.Context, cfg WhatIfConfig) ([]WhatIf, er
 	if err != nil {
 		return nil, err
 	}
-	base.Duration = calm + detection(base.Plan)
+	base.Duration = calm + l.detection(base.Plan)
 	rows := l.cases(base)
 	errs := make([]error, len(rows))
 	work := make(chan int)
@@ -99,9 +100,15 @@ func (l *Laboratory) WhatIf(ctx context.Context, cfg WhatIfConfig) ([]WhatIf, er
 	return rows, nil
 }
 
-// detection returns for how long a run goes on behind a trouble: twice the time in which checks find it.
-func detection(p *plan.Plan) time.Duration {
+// detection returns for how long a run goes on behind a trouble: twice the time in which checks find it, or discovery
+// learns of it.
+func (l *Laboratory) detection(p *plan.Plan) time.Duration {
 	longest := 20 * time.Second
+	for _, f := range l.finders() {
+		if h, ok := f.(*config.HTTPDiscovery); ok {
+			longest = max(longest, 2*h.Interval)
+		}
+	}
 	for i := range p.Backends {
 		if c := &p.Backends[i].Settings.Check; c.Interval > 0 {
 			longest = max(longest, 2*(c.Interval+time.Duration(c.Fall)*(max(c.FastInterval, c.Interval/5)+c.Timeout)))
@@ -212,34 +219,32 @@ func (c *caseMaker) cut(zone string, servers []serveraddr.Addr) {
 	})
 }
 
-// loseDiscovery lets the sources of a backend find nothing.
+// loseDiscovery lets the sources of a backend find nothing; those that take that for an error get no answer.
 func (c *caseMaker) loseDiscovery(l *Laboratory) {
-	parts := l.parts()
-	gone := map[string]bool{}
-	for _, source := range slices.SortedFunc(maps.Keys(parts.Discovered), plan.CompareSources) {
-		if gone[source.Backend] || source.Kind == (*config.DNS)(nil).Kind() { // of names the last answer stays
-			continue
+	backends := map[string]map[plan.Source]simulation.Found{}
+	finders := l.finders()
+	for _, source := range slices.SortedFunc(maps.Keys(finders), plan.CompareSources) {
+		if backends[source.Backend] == nil {
+			backends[source.Backend] = map[plan.Source]simulation.Found{}
 		}
-		gone[source.Backend] = true
-		without := l.parts()
+		backends[source.Backend][source] = simulation.Found{}
+	}
+	for _, backend := range slices.Sorted(maps.Keys(backends)) {
+		what, found, k := "discovery finds no servers of "+backend, backends[backend], several
 		var servers []serveraddr.Addr
-		for other, found := range without.Discovered {
-			if other.Backend == source.Backend {
-				without.Discovered[other] = nil
-				for i := range found {
-					servers = append(servers, found[i].Address)
-				}
+		for source := range found {
+			if reported(finders[source], simulation.Found{}) == nil {
+				what, found[source] = "discovery of "+backend+" gets no answer", simulation.Found{Err: discovery.ErrUnanswered}
+				continue
+			}
+			for _, s := range reported(finders[source], c.base.Found[source]) {
+				servers = append(servers, s.Address)
 			}
 		}
-		p, err := plan.Merge(without)
-		if err != nil {
-			continue // the backend cannot be without servers
-		}
-		what, k := "discovery finds no servers of "+source.Backend, several
-		if b := p.Backend(source.Backend); b == nil || len(preferred(b, nil)) == 0 {
+		if empties(c.base.Plan, servers) {
 			k = all
 		}
-		c.add(k, what, left(c.base.Plan, servers), simulation.Event{At: calm, Text: what, Plan: p, Trouble: true})
+		c.add(k, what, left(c.base.Plan, servers), simulation.Event{At: calm, Text: what, Found: found, Trouble: true})
 	}
 }
 
@@ -333,7 +338,7 @@ func (w *WhatIf) take(r *simulation.Result) {
 const (
 	longRecovery = 15 * time.Second
 	someClients  = 0.05
-	stormy       = 0.5 // retries of a client
+	stormy       = 0.75 // retries of a client
 )
 
 // judge says what somebody should look at.
@@ -487,12 +492,19 @@ func (l *Laboratory) Compare(ctx context.Context, next *Laboratory, cfg WhatIfCo
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.Merge(next.parts())
+	added := next.standIns()
+	maps.DeleteFunc(added, func(source plan.Source, _ simulation.Found) bool {
+		_, known := s.Found[source]
+		return known
+	})
+	p, err := next.expected()
 	if err != nil {
 		return nil, err
 	}
 	s.Duration = 4 * calm
-	s.Events = []simulation.Event{{At: calm, Text: "the new configuration", Plan: p, Trouble: true}}
+	s.Events = []simulation.Event{{
+		At: calm, Text: "the new configuration", File: next.file, Found: added, Plan: p, Trouble: true,
+	}}
 	r, err := simulation.Run(s, cfg.First, nil)
 	if err != nil {
 		return nil, err
@@ -553,7 +565,7 @@ func Differing(before, after []WhatIf) (all []WhatIf) {
 // Rate returns how many clients come in a second of which nothing is said: as many as fill three fifths of what the
 // limits allow.
 func (l *Laboratory) Rate() (total float64) {
-	p, err := plan.Merge(l.parts())
+	p, err := l.expected()
 	if err != nil {
 		return 0
 	}

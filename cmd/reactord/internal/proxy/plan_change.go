@@ -117,12 +117,17 @@ func (c *change) Discard() {
 func (c *change) Commit() {
 	before := c.proxy.accessLog.Load()
 	c.commit()
-	select {
-	case <-c.done:
-	case <-c.proxy.ended:
-	}
+	c.proxy.await(c.done)
 	c.commitFiles()
 	c.proxy.retireLog(before)
+}
+
+// awaitLoops waits until the loops have a plan, or have ended.
+func (p *Proxy) awaitLoops(done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-p.ended:
+	}
 }
 
 // commit puts the plan in force. It returns before the loops have it.

@@ -62,7 +62,8 @@ type Proxy struct {
 	drainOnce sync.Once
 	abort     sync.Once
 	ended     chan struct{}
-	err       error // valid once ended is closed
+	err       error                      // valid once ended is closed
+	await     func(done <-chan struct{}) // waits until the loops have a plan
 
 	checkedOnce sync.Once
 	checked     chan struct{} // closed once no server of the first plan waits for its first check
@@ -128,6 +129,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	if p.ports = cfg.ports; p.ports == 0 {
 		p.ports = sessionPorts()
 	}
+	p.await = p.awaitLoops
 	p.pressure.meter = cfg.memory
 	p.pressure.patience.Store(patienceFull)
 	if p.log == nil {

@@ -17,15 +17,27 @@ type OnLoops struct {
 	Loops []*reactor.Loop // that do not run yet
 	Seed  uint64          // of the choice of servers, and of the times of checks; not 0
 	Pairs int             // connections that there are descriptors for; not 0
+	// Wait waits on the thread that commits a plan, until ready reports that all loops have it.
+	Wait func(ready func() bool)
 }
 
 // Prepare makes a proxy that listens by a first plan. [Proxy.RunLoop] runs each of its loops. Nothing watches memory,
 // and keys of session tickets are not renewed. The other methods of the proxy that wait must not be called: use
-// [Proxy.Begin] and [Proxy.BeginDrain].
+// [Proxy.BeginDrain].
 func (c *OnLoops) Prepare(first *plan.Plan) (*Proxy, error) {
 	p, err := prepare(Config{Log: c.Log, seed: c.Seed, pairs: c.Pairs, ports: int64(c.Pairs)}, first, c.Loops)
 	if err != nil {
 		return nil, errors.Join(err, p.discard())
+	}
+	p.await = func(done <-chan struct{}) {
+		c.Wait(func() bool {
+			select {
+			case <-done:
+				return true
+			default:
+				return false
+			}
+		})
 	}
 	return p, nil
 }
@@ -39,17 +51,6 @@ func (p *Proxy) RunLoop(index int, up func()) error {
 		p.noteChecked()
 		up()
 	})
-}
-
-// Begin puts a plan in force as [Proxy.Prepare] and Commit do, and returns before the loops have it. inForce reports
-// whether they have.
-func (p *Proxy) Begin(next *plan.Plan) (inForce func() bool, err error) {
-	c, err := p.prepareChange(next)
-	if err != nil {
-		return nil, err
-	}
-	c.commit()
-	return func() bool { return c.pending.Load() == 0 }, nil
 }
 
 // BeginDrain stops accepting on all loops, and returns before they have. Each loop ends with its last connection; reset

@@ -95,6 +95,8 @@ type Mark struct {
 	At    time.Duration
 	Text  string
 	Event bool // of the scenario; false: the proxy has logged it
+	Again int  // times that the proxy has logged it again before the next event, and when it did so last:
+	Last  time.Duration
 }
 
 // Sample is a look at the proxy.
@@ -220,8 +222,21 @@ func (w *world) note(v *visitor, o Outcome) {
 // mark notes that something has happened.
 func (w *world) mark(text string, event bool) {
 	const most = 2000
-	if text != "" && len(w.out.Marks) < most {
-		w.out.Marks = append(w.out.Marks, Mark{w.elapsed(), text, event})
+	if text == "" {
+		return
+	}
+	for i := range slices.Backward(w.out.Marks) {
+		m := &w.out.Marks[i]
+		if event || m.Event {
+			break
+		}
+		if m.Text == text {
+			m.Again, m.Last = m.Again+1, w.elapsed()
+			return
+		}
+	}
+	if len(w.out.Marks) < most {
+		w.out.Marks = append(w.out.Marks, Mark{At: w.elapsed(), Text: text, Event: event})
 	}
 }
 

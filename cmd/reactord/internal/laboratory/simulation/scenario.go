@@ -10,7 +10,10 @@ import (
 
 // Scenario describes what happens to a proxy.
 type Scenario struct {
-	Plan     *plan.Plan // that the proxy begins with
+	File     *plan.File // that the proxy begins with
+	Found    map[plan.Source]Found
+	TTL      time.Duration // of records in DNS
+	Plan     *plan.Plan    // of these
 	Loops    int
 	Duration time.Duration // for which clients come
 	Clients  []Clients
@@ -110,7 +113,17 @@ type Event struct {
 	Cut     bool
 	Clients []string // of the groups with these names so many come in a second from now on:
 	Rate    float64
-	Plan    *plan.Plan // that is put in force
-	Stop    bool       // the proxy drains: it accepts no more
-	Trouble bool       // the time until no client fails any more is measured from here
+	File    *plan.File // that is put in force
+	// Overrides are set of servers; those that are not there stay.
+	Overrides map[plan.ServerKey]plan.Override
+	Found     map[plan.Source]Found // by sources from now on; what others find stays
+	Plan      *plan.Plan            // of all this, whose servers there are; nil: as before
+	Stop      bool                  // the proxy drains: it accepts no more
+	Trouble   bool                  // the time until no client fails any more is measured from here
+}
+
+// Found is what a source of discovery finds when it looks.
+type Found struct {
+	Servers []plan.Server // see [discovery.Scripted.Set]
+	Err     error         // if it gets no answer
 }

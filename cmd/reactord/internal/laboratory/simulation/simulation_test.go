@@ -19,14 +19,13 @@ func web(servers int, edit func(*Scenario, *config.Backend)) *Scenario {
 	b.Name = "web"
 	b.Check.Interval = time.Second
 	b.Check.Send, b.Check.Expect = "GET /healthz HTTP/1.0\r\n\r\n", " 200 "
-	l := plan.Listener{Listener: config.NewListener(), Network: config.TCPNetwork}
-	l.Name, l.Backend, l.Bind = "http", "web", netip.MustParseAddrPort("0.0.0.0:80")
-	out := plan.Backend{Settings: &b}
+	l := config.NewListener()
+	l.Name, l.Backend, l.Address = "http", "web", config.Address{Host: "0.0.0.0", Port: 80}
 	for i := range servers {
-		out.Servers = append(out.Servers, plan.Server{
-			Name: fmt.Sprint("s", i), Weight: 1, Locality: string(rune('a' + i%2)),
-			Address: serveraddr.IP(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 8080)),
-		})
+		one := config.NewServer()
+		one.Name, one.Locality = fmt.Sprint("s", i), string(rune('a'+i%2))
+		one.Address = config.Address{Host: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}).String(), Port: 8080}
+		b.Servers = append(b.Servers, one)
 	}
 	s := &Scenario{
 		Loops: 2, Duration: 10 * time.Second, Default: Server{Latency: 5 * time.Millisecond},
@@ -39,7 +38,14 @@ func web(servers int, edit func(*Scenario, *config.Backend)) *Scenario {
 	if edit != nil {
 		edit(s, &b)
 	}
-	s.Plan = &plan.Plan{Listeners: []plan.Listener{l}, Backends: []plan.Backend{out}}
+	c := config.New()
+	c.Listeners, c.Backends = []config.Listener{l}, []config.Backend{b}
+	s.File = &plan.File{Config: c}
+	p, err := plan.Merge(plan.Parts{File: s.File})
+	if err != nil {
+		panic(err)
+	}
+	s.Plan = p
 	return s
 }
 

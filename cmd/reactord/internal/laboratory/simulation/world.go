@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,10 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/discovery"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
@@ -34,6 +32,7 @@ type world struct {
 	rng          *rand.Rand
 	buffer       [1 << 16]byte
 	frame        []byte // memory for a frame that is sent
+	planning     *planning
 	proxy        *proxy.Proxy
 	up, running  int // loops
 	began        time.Duration
@@ -48,6 +47,7 @@ const (
 	pairs       = 1 << 17          // connections that the proxy has descriptors for
 	grace       = 30 * time.Second // for clients to end when no more come
 	mostChecked = 30 * time.Second // for the first checks, before clients come
+	mostPhase   = 10 * time.Second
 	samples     = 120
 )
 
@@ -103,7 +103,8 @@ func newWorld(k *simring.Kernel, s *Scenario, seed uint64, hellos map[string][]b
 		}
 		loops[i] = l
 	}
-	k.Go("start", func(*simring.Thread) { w.start(loops, seed) })
+	w.planning = newPlanning(w, loops, seed)
+	k.Go("planner", w.planning.run)
 	k.Go("driver", w.drive)
 	return w
 }
@@ -305,29 +306,11 @@ func helloKey(c *Clients) string {
 	return fmt.Sprintf("%s %q", c.SNI, c.ALPN)
 }
 
-// start runs the proxy.
-func (w *world) start(loops []*reactor.Loop, seed uint64) {
-	cfg := proxy.OnLoops{Log: zap.New(&recorder{w: w}), Loops: loops, Seed: seed + 1, Pairs: pairs}
-	p, err := cfg.Prepare(simulated(w.scenario.Plan))
-	if err != nil {
-		w.fail(err)
-		return
-	}
-	w.proxy, w.running = p, len(loops)
-	for i := range loops {
-		w.proxyMachine.Go(fmt.Sprintf("loop%d", i), func(*simring.Thread) {
-			if err := p.RunLoop(i, func() { w.up++ }); err != nil {
-				w.fail(fmt.Errorf("loop %d: %w", i, err))
-			}
-			w.running--
-		})
-	}
-}
-
 // drive lets clients come, carries out the events, and ends it all.
 func (w *world) drive(t *simring.Thread) {
 	t.Until(func() bool { return w.proxy != nil && w.up == w.running })
 	t.UntilOr(w.checked, mostChecked, "the first checks")
+	t.Sleep(time.Duration(w.rng.Int64N(int64(w.phase()))))
 	w.began = w.proxyMachine.Elapsed()
 	w.sample()
 	for _, g := range w.groups {
@@ -338,7 +321,7 @@ func (w *world) drive(t *simring.Thread) {
 		if wait := e.At - w.elapsed(); wait > 0 {
 			t.Sleep(wait)
 		}
-		w.carryOut(t, e)
+		w.carryOut(e)
 	}
 	if left := w.scenario.Duration - w.elapsed(); left > 0 {
 		t.Sleep(left)
@@ -358,6 +341,15 @@ func (w *world) drive(t *simring.Thread) {
 	}
 }
 
+// phase returns the longest time between two checks, or looks of discovery: clients come at any time in it.
+func (w *world) phase() time.Duration {
+	longest := discovery.FileInterval
+	for i := range w.scenario.Plan.Backends {
+		longest = max(longest, w.scenario.Plan.Backends[i].Settings.Check.Interval)
+	}
+	return min(longest, mostPhase)
+}
+
 // checked reports whether no server waits for its first check.
 func (w *world) checked() bool {
 	select {
@@ -369,7 +361,7 @@ func (w *world) checked() bool {
 }
 
 // carryOut carries out an event.
-func (w *world) carryOut(t *simring.Thread, e *Event) {
+func (w *world) carryOut(e *Event) {
 	w.span()
 	w.mark(e.Text, true)
 	if e.Trouble {
@@ -399,22 +391,8 @@ func (w *world) carryOut(t *simring.Thread, e *Event) {
 	if e.Stop {
 		w.proxy.BeginDrain(false)
 	}
-	if e.Plan != nil {
-		inForce, err := w.proxy.Begin(simulated(e.Plan))
-		if err != nil {
-			w.fail(errors.Join(errPlan, err))
-			return
-		}
-		began := w.elapsed()
-		t.Until(inForce)
-		if took := w.elapsed() - began; took >= time.Millisecond {
-			w.mark(fmt.Sprintf("the plan is in force after %v", round(took)), false)
-		}
-	}
+	w.planning.replan(e)
 }
-
-// errPlan reports a plan that cannot be put in force.
-var errPlan = errors.New("a plan cannot be put in force")
 
 func cut(l *simring.Link, on bool) {
 	if on {
