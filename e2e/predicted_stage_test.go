@@ -187,13 +187,13 @@ func (s *stage) play(ring string) *census {
 		s.guests.Wait()
 		close(seen.dials)
 	}()
-	begin := s.begin()
+	begin := time.Now()
 	for i := range s.scenario.Clients {
 		s.guests.Go(func() { seen.come(ctx, &s.scenario.Clients[i], begin) })
 	}
 	for i := range s.scenario.Events {
 		e := &s.scenario.Events[i]
-		time.Sleep(time.Until(begin.Add(e.At - e.ahead())))
+		time.Sleep(time.Until(begin.Add(e.At)))
 		s.carryOut(e)
 	}
 	s.guests.Wait()
@@ -201,7 +201,36 @@ func (s *stage) play(ring string) *census {
 	for _, a := range s.actors {
 		c.Servers = append(c.Servers, censusServer{a.backend, a.address, int(a.clients.Load())})
 	}
+	c.Ends = s.ends()
 	return c
+}
+
+// ends returns how connections have ended for the daemon.
+func (s *stage) ends() (all []censusEnd) {
+	s.t.Helper()
+	var read struct {
+		Listeners []struct {
+			Ended    []censusEnd
+			Rejected []struct {
+				Reason string
+				Count  int
+			}
+		}
+	}
+	s.a.read(&read, "listeners")
+	counts := map[[2]string]int{}
+	for _, l := range read.Listeners {
+		for _, e := range l.Ended {
+			counts[[2]string{e.By, e.Phase}] += e.Count
+		}
+		for _, r := range l.Rejected {
+			counts[[2]string{"rejected", r.Reason}] += r.Count
+		}
+	}
+	for way, n := range counts {
+		all = append(all, censusEnd{way[0], way[1], n})
+	}
+	return all
 }
 
 // start starts the daemon, and waits until each of its servers was checked.
@@ -230,36 +259,6 @@ func (s *stage) start() {
 func (s *stage) write(file string) {
 	s.t.Helper()
 	s.a.write(s.t, fmt.Sprintf("ring: %s\nadmin: {address: 'unix://%s'}\n%s", s.ring, s.a.socket, s.config(file)))
-}
-
-// fileInterval is how often the daemon reads the files of discovery.
-const fileInterval = 2 * time.Second
-
-// begin returns when the clients begin to come: when the daemon reads its files of discovery, since events of discovery
-// happen at such times.
-func (s *stage) begin() time.Time {
-	s.t.Helper()
-	var found struct {
-		Sources []struct {
-			LastSuccess time.Time `json:"last_success"`
-		}
-	}
-	s.a.read(&found, "discovery")
-	begin := time.Now()
-	for _, source := range found.Sources {
-		begin = source.LastSuccess.Add(time.Since(source.LastSuccess).Truncate(fileInterval) + fileInterval)
-	}
-	time.Sleep(time.Until(begin))
-	return begin
-}
-
-// ahead returns how long before its time an event is carried out: a file is written between two times at which it is
-// read.
-func (e *scenarioEvent) ahead() time.Duration {
-	if e.Discovered == nil {
-		return 0
-	}
-	return fileInterval / 2
 }
 
 // carryOut carries out an event.

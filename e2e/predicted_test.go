@@ -18,7 +18,8 @@ import (
 
 // What becomes of real clients before real servers that fail is what `reactord simulate` has predicted, with the same
 // scenario and the same configuration: the files of testdata/predicted. The shares of the clients that are answered,
-// refused, broken off and late, and of the connections that each server gets, lie in the band of the seeds.
+// refused, broken off and late, of the connections that each server gets, and of how they end for the proxy, lie in the
+// band of the seeds.
 //
 // Some scenarios are played at a time, in namespaces of their own, and none before all are predicted.
 func TestPredicted(t *testing.T) {
@@ -75,12 +76,22 @@ type census struct {
 	Clients  int
 	Outcomes map[string]int
 	Servers  []censusServer
+	Ends     []censusEnd
 }
 
 type censusServer struct {
 	Backend, Address string
 	Connections      int
 }
+
+// censusEnd is how connections ended for the proxy.
+type censusEnd struct {
+	By, Phase string
+	Count     int
+}
+
+// endPrefix begins the names of the shares of ends.
+const endPrefix = "end "
 
 // predict plays a scenario with many seeds.
 func predict(file string) ([]census, error) {
@@ -104,7 +115,8 @@ func predict(file string) ([]census, error) {
 	return all, nil
 }
 
-// shares returns the shares of the clients that had an outcome, and of those that had a server.
+// shares returns the shares of the clients that had an outcome, of those that had a server, and of those whose
+// connection ended in a way.
 func (c *census) shares() map[string]float64 {
 	all := map[string]float64{}
 	for _, o := range []string{"answered", "refused", "broken", "late", "changed", "unended"} {
@@ -112,6 +124,9 @@ func (c *census) shares() map[string]float64 {
 	}
 	for _, s := range c.Servers {
 		all[s.Backend+" "+s.Address] = float64(s.Connections) / float64(c.Clients)
+	}
+	for _, e := range c.Ends {
+		all[endPrefix+e.By+"/"+e.Phase] = float64(e.Count) / float64(c.Clients)
 	}
 	return all
 }
@@ -137,7 +152,18 @@ func bandsOf(runs []census) map[string]band {
 			bands[name] = band{min(b.least, share), max(b.most, share)}
 		}
 	}
+	for name, b := range bands { // a run without an end does not list it
+		if slices.ContainsFunc(runs, func(c census) bool { return strings.HasPrefix(name, endPrefix) && c.lacks(name) }) {
+			bands[name] = band{0, b.most}
+		}
+	}
 	return bands
+}
+
+// lacks reports whether nothing is counted by a name.
+func (c *census) lacks(name string) bool {
+	_, ok := c.shares()[name]
+	return !ok
 }
 
 // has reports whether a share of so many clients lies in the band, or close to it.
@@ -164,10 +190,17 @@ func describe(bands map[string]band, counted map[string]float64) string {
 func compare(t *testing.T, bands map[string]band, c *census) {
 	t.Helper()
 	counted := c.shares()
+	bands = maps.Clone(bands)
+	for name := range counted {
+		if _, ok := bands[name]; !ok && strings.HasPrefix(name, endPrefix) {
+			bands[name] = band{} // none is predicted
+		}
+	}
 	t.Logf("%d clients, slack %g %% and %d clients:\n%s", c.Clients, 100*slackShare, slackClients,
 		describe(bands, counted))
 	for name, b := range bands {
-		if share, ok := counted[name]; !ok || !b.has(share, c.Clients) {
+		share, ok := counted[name]
+		if ok = ok || strings.HasPrefix(name, endPrefix); !ok || !b.has(share, c.Clients) {
 			t.Errorf("%s: %.1f %%, predicted %.1f %% to %.1f %%", name, 100*share, 100*b.least, 100*b.most)
 		}
 	}
