@@ -152,7 +152,7 @@ func (a *Acceptor) notify() {
 // Ignore lets the listener ignore connection requests, as a packet filter that drops them does, or answer them again.
 // Requests that were ignored are repeated by their senders.
 func (a *Acceptor) Ignore(on bool) {
-	if a.t.room = acceptorRoom; on {
+	if a.t.room = a.t.k.roomOf(acceptorRoom); on {
 		a.t.room = -1
 	}
 }

@@ -34,6 +34,7 @@ type Kernel struct {
 	waiting  []*entry // for the end of one
 	rings    []*Ring
 	notices  []*notice
+	off      bool // it has no power
 }
 
 // uptimes are how long the machines have been up when a run begins, by its seed: one run of eight is of machines that

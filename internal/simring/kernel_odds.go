@@ -44,6 +44,7 @@ type Odds struct {
 
 	Latency time.Duration // the longest time that something takes
 	Buffer  int           // bytes that a socket holds in each direction
+	Backlog int           // connections that wait for a listener at most; 0: as many as it asks for
 	Files   int           // descriptors that there can be
 	CQ      int           // completions that a ring holds
 	Workers int           // worker threads of a ring
@@ -72,6 +73,7 @@ func drawOdds(rng *rand.Rand) Odds {
 		SlowEvent: upTo(0.02), Preemption: upTo(0.3),
 		Latency: time.Duration(1 + rng.IntN(1<<rng.IntN(21))),
 		Buffer:  1 << (4 + rng.IntN(12)),
+		Backlog: 4096,
 		Files:   1 << 16,
 		CQ:      1 << rng.IntN(8),
 		Workers: 1 + rng.IntN(4),

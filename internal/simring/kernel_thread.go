@@ -23,6 +23,7 @@ type Thread struct {
 	doing    string        // what it waits in, for errors
 	explain  func() string // says more than doing, or nil
 	stopped  bool
+	lost     bool // its machine has lost its power
 	ended    bool
 }
 
@@ -141,6 +142,9 @@ func (t *Thread) inWhat() string {
 	return text
 }
 
+// Machine returns the machine that the thread runs on.
+func (t *Thread) Machine() *Kernel { return t.k }
+
 // Ended reports whether the thread has ended.
 func (t *Thread) Ended() bool { return t.ended }
 
@@ -159,8 +163,11 @@ func (t *Thread) Stop() { t.stopped = true }
 func (t *Thread) Continue() { t.stopped = false }
 
 func (t *Thread) canRun() bool {
-	return !t.ended && !t.stopped && (t.ready == nil || t.deadline <= t.k.now || t.ready())
+	return !t.over() && !t.stopped && (t.ready == nil || t.deadline <= t.k.now || t.ready())
 }
+
+// over reports whether the thread never runs again.
+func (t *Thread) over() bool { return t.ended || t.lost }
 
 // maxTurns bounds the turns of a run.
 const maxTurns = 1 << 20
@@ -200,7 +207,7 @@ func (w *world) Run() error {
 }
 
 func (w *world) allEnded() bool {
-	return !slices.ContainsFunc(w.threads, func(t *Thread) bool { return !t.ended })
+	return !slices.ContainsFunc(w.threads, func(t *Thread) bool { return !t.over() })
 }
 
 // tooLong reports whether the run is longer than it may be, which is wrong.
@@ -226,7 +233,7 @@ func (w *world) tooLong() bool {
 func (w *world) left() string {
 	b := new(strings.Builder)
 	for _, t := range w.threads {
-		if !t.ended {
+		if !t.over() {
 			fmt.Fprintf(b, "; %s has not ended%s", t.fullName(), t.inWhat())
 		}
 	}
@@ -240,7 +247,7 @@ func (w *world) pass() bool {
 		next = w.events.heap[0].at
 	}
 	for _, t := range w.threads {
-		if !t.ended && !t.stopped {
+		if !t.over() && !t.stopped {
 			next = min(next, t.deadline)
 		}
 	}
@@ -255,7 +262,7 @@ func (w *world) pass() bool {
 func (w *world) end() error {
 	if len(w.errs) == 0 {
 		for _, t := range w.threads {
-			if !t.ended {
+			if !t.over() {
 				w.Errorf("simring: %s waits for ever%s", t.fullName(), t.inWhat())
 			}
 		}

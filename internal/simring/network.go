@@ -65,10 +65,10 @@ func (k *Kernel) source(a address) (netip.Addr, bool) {
 // they are reordered.
 type Link struct {
 	LinkOdds
-	k       *Kernel // whose packets it carries
+	k, to   *Kernel // whose packets it carries, and who gets them
 	cut     bool
-	arrives int64 // when the latest packet does
-	free    int64 // when the latest packet is sent, of a link that has a bandwidth
+	arrives int64  // when the latest packet does
+	free    *int64 // when the latest packet is sent, of a link that has a bandwidth
 	conns   []*tcp
 	ended   int // when so many are in conns, those that are over are removed
 }
@@ -86,10 +86,13 @@ type LinkOdds struct {
 // LinkTo returns the link to another machine. At first it has no faults and takes no time.
 func (k *Kernel) LinkTo(to *Kernel) *Link {
 	if k.links[to] == nil {
-		k.links[to] = &Link{k: k}
+		k.links[to] = &Link{k: k, to: to, free: new(int64)}
 	}
 	return k.links[to]
 }
+
+// Share lets two links share the bandwidth of one, as those to machines behind it do.
+func (l *Link) Share(with *Link) { l.free = with.free }
 
 // Cut loses all packets, those under way too, until Heal.
 func (l *Link) Cut() { l.cut = true }
@@ -124,7 +127,7 @@ func (l *Link) prune() {
 }
 
 // loses reports whether a packet that should arrive is lost.
-func (l *Link) loses() bool { return l.cut || l.k.chance(l.Lost) }
+func (l *Link) loses() bool { return l.cut || l.k.off || l.to.off || l.k.chance(l.Lost) }
 
 // takes draws how long a packet takes.
 func (l *Link) takes() int64 {
@@ -141,8 +144,8 @@ func (l *Link) sends(bytes int) int64 {
 		return 0
 	}
 	const headers = 66 // of Ethernet, IP and TCP
-	l.free = max(l.free, l.k.now) + int64(float64(bytes+headers)/float64(l.Bandwidth)*1e9)
-	return l.free - l.k.now
+	*l.free = max(*l.free, l.k.now) + int64(float64(bytes+headers)/float64(l.Bandwidth)*1e9)
+	return *l.free - l.k.now
 }
 
 // carry calls f when a packet with so many bytes that is sent now arrives, or lost if it does not.

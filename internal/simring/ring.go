@@ -26,6 +26,7 @@ type Ring struct {
 	woken        bool
 	minWait      time.Duration
 	closed       bool
+	lost         bool // its machine has lost its power
 	groups       map[uint16]*group
 	fixed        fixed
 	restrictions *uring.Restrictions // nil without restrictions

@@ -56,6 +56,9 @@ func (j *job) run() {
 
 func (j *job) do() {
 	r := j.e.ring
+	if r.lost {
+		return
+	}
 	res := -int(unix.EINTR)
 	if k := r.k; !k.chance(k.Odds.Interrupted) {
 		res = j.work()

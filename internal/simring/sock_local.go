@@ -192,7 +192,7 @@ func (s *unixSocket) listen(backlog int) unix.Errno {
 	case s.local.isZero() || s.state == unixConnected:
 		return unix.EINVAL
 	}
-	s.state, s.room = unixListening, backlog
+	s.state, s.room = unixListening, s.k.roomOf(backlog)
 	return 0
 }
 

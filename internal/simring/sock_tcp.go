@@ -358,8 +358,16 @@ func (e *tcp) listen(backlog int) unix.Errno {
 			return errno
 		}
 	}
-	e.state, e.room = listening, backlog
+	e.state, e.room = listening, e.k.roomOf(backlog)
 	return 0
+}
+
+// roomOf returns how many connections wait for a listener that asks for a backlog.
+func (k *Kernel) roomOf(backlog int) int {
+	if k.Odds.Backlog > 0 {
+		return min(backlog, k.Odds.Backlog)
+	}
+	return backlog
 }
 
 func (e *tcp) accept() (socket, unix.Errno) {

@@ -50,8 +50,12 @@ func (w *world) Elapsed() time.Duration { return time.Duration(w.now - w.booted)
 // Progress returns how many turns threads have taken, and the thread whose turn it is or was. From any goroutine.
 func (w *world) Progress() (turns uint64, running *Thread) { return w.turns.Load(), w.running.Load() }
 
-// Errorf records that something is wrong. The run then ends.
+// Errorf records that something is wrong. The run then ends. What a thread says that has lost its power does not count:
+// its deferred functions run when the run has ended.
 func (w *world) Errorf(format string, args ...any) {
+	if w.current != nil && w.current.lost {
+		return
+	}
 	err := fmt.Errorf(format, args...)
 	w.log("WRONG: %v", err)
 	w.errs = append(w.errs, err)

@@ -73,7 +73,7 @@
 // processes. A [Link] has latency, loss, and for datagrams duplicates and another order. It can be cut, in one
 // direction or both, and healed. Over links TCP does as tcp(7) says: what is lost is sent again after 200 ms, 400 ms
 // and so on, up to 120 s; after 924 s the sender fails with ETIMEDOUT, and a connect after 127 s. What has not been
-// sent notices nothing.
+// sent notices nothing. [Machine.PowerOff] ends all that runs on a machine without a word.
 //
 // A machine resolves the names of machines: it is a Resolver for [reactor.Dialer]. Without one, a Dialer asks the real
 // resolver of the process.

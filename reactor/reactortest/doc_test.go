@@ -76,3 +76,18 @@ func TestTwoMachines(t *testing.T) {
 		})
 	})
 }
+
+func TestMachineThatIsRestarted(t *testing.T) {
+	standby := server
+	reactortest.Run(t, func(m *reactortest.Machine) {
+		backup := m.NewMachine("backup")
+		backup.Loop(reactor.LoopConfig{}, standby)
+		m.Peer("operator", func(p *reactortest.Peer) {
+			p.Sleep(time.Minute)
+			backup.PowerOff()
+			p.Sleep(10 * time.Second)
+			backup.PowerOn()
+			backup.Loop(reactor.LoopConfig{}, standby)
+		})
+	})
+}

@@ -48,6 +48,7 @@ type Faults struct {
 // 0 leaves a limit as it is.
 type Limits struct {
 	Descriptors  int           // that the program can have open; those of peers do not count. At first 65 536
+	Backlog      int           // connections that wait for a listener, as net.core.somaxconn. At first 4096
 	SocketBuffer int           // bytes that a socket holds in each direction: 4096 to 65 536
 	Completions  int           // that a ring holds: 1 to 128
 	Workers      int           // threads of a ring: 1 to 4
@@ -57,7 +58,7 @@ type Limits struct {
 
 // calm are the odds of seed 0.
 var calm = simring.Odds{
-	Latency: 10 * time.Microsecond, Buffer: 1 << 16, Files: 1 << 16, CQ: 128, Workers: 4, Disk: 1 << 30,
+	Latency: 10 * time.Microsecond, Buffer: 1 << 16, Backlog: 4096, Files: 1 << 16, CQ: 128, Workers: 4, Disk: 1 << 30,
 }
 
 // Faults returns the faults of the machine.
@@ -90,7 +91,7 @@ func copyFields(to, from reflect.Value) {
 func (m *Machine) Limits() Limits {
 	o := &m.k.Odds
 	return Limits{
-		Descriptors: o.Files, SocketBuffer: o.Buffer, Completions: o.CQ, Workers: o.Workers, Disk: o.Disk,
+		Descriptors: o.Files, Backlog: o.Backlog, SocketBuffer: o.Buffer, Completions: o.CQ, Workers: o.Workers, Disk: o.Disk,
 		Delay: o.Latency,
 	}
 }
@@ -99,6 +100,7 @@ func (m *Machine) Limits() Limits {
 func (m *Machine) SetLimits(l Limits) {
 	o := &m.k.Odds
 	set(&o.Files, l.Descriptors)
+	set(&o.Backlog, l.Backlog)
 	set(&o.Buffer, l.SocketBuffer)
 	set(&o.CQ, l.Completions)
 	set(&o.Workers, l.Workers)

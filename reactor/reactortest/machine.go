@@ -29,12 +29,18 @@ type run struct {
 	faults   []string        // that may happen; nil for all
 	k        *simring.Kernel // of the first machine
 	machines []*Machine
-	loops    []*reactor.Loop
+	loops    []machineLoop
 	threads  map[*simring.Thread]*Peer
 	peers    int  // that have not ended
 	ending   bool // the last peer has ended
 	over     bool
 	after    []func()
+}
+
+// machineLoop is a loop of a machine.
+type machineLoop struct {
+	*reactor.Loop
+	m *Machine
 }
 
 // newMachine makes the machine of a kernel. The n-th has the addresses 10.0.0.n and fd00::n.
@@ -54,6 +60,14 @@ func newMachine(r *run, k *simring.Kernel, name string) *Machine {
 func (m *Machine) use() {
 	if m.r.over {
 		panic(errOver)
+	}
+}
+
+// useForThread panics if nothing can run on the machine.
+func (m *Machine) useForThread() {
+	m.use()
+	if !m.k.HasPower() {
+		panic(fmt.Sprintf("reactortest: %s has lost its power: call PowerOn before Loop, Peer and StartProcess", m.name))
 	}
 }
 
@@ -96,7 +110,7 @@ func (m *Machine) After(f func()) {
 // ended, all loops are stopped. Of cfg, Ring and Entries are ignored, and no thread has a CPU; DrainTimeout is an
 // hour unless it is set. It panics if cfg is wrong.
 func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) *reactor.Loop {
-	m.use()
+	m.useForThread()
 	if cfg.DrainTimeout == 0 {
 		cfg.DrainTimeout = time.Hour
 	}
@@ -106,7 +120,7 @@ func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) 
 	}
 	m.loops++
 	name := fmt.Sprintf("loop%d", m.loops)
-	m.r.loops = append(m.r.loops, l)
+	m.r.loops = append(m.r.loops, machineLoop{l, m})
 	m.k.Go(name, func(thread *simring.Thread) {
 		thread.Explain(func() string { return waits(l) })
 		err := l.Run(func() {
@@ -170,7 +184,7 @@ func (m *Machine) Signal(sig os.Signal) {
 // StartProcess starts a child process that ends after a virtual time with an exit status. The program waits for it by
 // [reactor.Loop.WaitProcess].
 func (m *Machine) StartProcess(life time.Duration, status int) (pid int) {
-	m.use()
+	m.useForThread()
 	return m.k.Child(life, status)
 }
 

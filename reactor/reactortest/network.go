@@ -3,6 +3,7 @@ package reactortest
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
@@ -16,6 +17,36 @@ func (m *Machine) NewMachine(name string) *Machine {
 		panic("reactortest: NewMachine: a network has at most 200 machines")
 	}
 	return newMachine(m.r, m.k.NewMachine(name), name)
+}
+
+// PowerOff ends all that runs on the machine, as when it loses its power: loops, peers and processes stop where they
+// are, and nothing is closed, so that other machines learn nothing. Packets to it and from it are lost, those under way
+// too, until [Machine.PowerOn]. Its files stay as they were written. A peer of another machine calls it.
+//
+// Nothing is asserted of its loops in the end, and they never end: [Peer.UntilEnded] waits for ever. Their tasks stay
+// parked, so that a check for goroutines that are left finds them.
+func (m *Machine) PowerOff() {
+	m.use()
+	switch t := m.k.Running(); {
+	case t == nil:
+		panic("reactortest: PowerOff before the run: call it in a peer")
+	case t.Machine() == m.k:
+		panic(fmt.Sprintf("reactortest: PowerOff of %s on itself: call it in a peer of another machine", m.name))
+	}
+	m.k.PowerOff()
+	m.r.loops = slices.DeleteFunc(m.r.loops, func(l machineLoop) bool { return l.m == m })
+	for _, p := range m.r.threads {
+		if p.m == m && !p.over {
+			p.leave()
+		}
+	}
+}
+
+// PowerOn lets a machine that has lost its power answer again. Nothing runs on it until [Machine.Loop] or
+// [Machine.Peer] makes something that does. What arrives on connections of before is answered by a RST.
+func (m *Machine) PowerOn() {
+	m.use()
+	m.k.PowerOn()
 }
 
 // Addr returns the machine's IPv4 address, 10.0.0.n. The machine has the loopback interface as well.

@@ -18,12 +18,13 @@ type Peer struct {
 	name string
 	t    *simring.Thread
 	open []io.Closer
+	over bool // it has ended, or its machine has lost its power
 }
 
 // Peer makes a peer, which runs f. What it has open when f returns is closed, as when a process ends. When the last
 // peer of the run has ended, all loops are stopped.
 func (m *Machine) Peer(name string, f func(p *Peer)) {
-	m.use()
+	m.useForThread()
 	p := &Peer{m: m, name: name}
 	m.r.peers++
 	p.t = m.k.Go(name, func(*simring.Thread) {
@@ -34,9 +35,18 @@ func (m *Machine) Peer(name string, f func(p *Peer)) {
 }
 
 func (p *Peer) end() {
+	if p.over {
+		return
+	}
 	for _, c := range slices.Backward(p.open) {
 		_ = c.Close()
 	}
+	p.leave()
+}
+
+// leave stops all loops if no other peer is left.
+func (p *Peer) leave() {
+	p.over = true
 	r := p.m.r
 	if r.peers--; r.peers == 0 {
 		r.ending = true
