@@ -128,3 +128,13 @@ func TestOverride(t *testing.T) {
 		t.Errorf("clients of each server: %v, then %v", r.Spans[0].Servers, after)
 	}
 }
+
+// A server that a plan removes is in the result.
+func TestRemovedServer(t *testing.T) {
+	s, next := web(2, nil), web(1, nil)
+	s.Events = []Event{{At: 5 * time.Second, File: next.File, Plan: next.Plan}}
+	r := run(t, s, 1)
+	if len(r.Servers) != 2 || r.Servers[1].State != removed || r.Servers[1].Connections < 100 || r.Servers[1].Peak == 0 {
+		t.Errorf("servers: %+v", r.Servers)
+	}
+}

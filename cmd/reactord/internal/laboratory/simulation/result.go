@@ -85,9 +85,9 @@ type ServerResult struct {
 	Backend     string
 	Name        string
 	Address     string
-	State       stats.ServerState
-	Connections int // of clients, so far
-	Peak        int // of them at a time; of all backends that have the server
+	State       stats.ServerState // or "removed"
+	Connections int               // of clients, so far
+	Peak        int               // of them at a time; of all backends that have the server
 }
 
 // Mark notes something that happened.
@@ -315,10 +315,21 @@ func (w *world) finish() {
 		}
 		r.Servers = append(r.Servers, one)
 	}
+	for _, s := range w.byID {
+		there := slices.ContainsFunc(r.Servers, func(o ServerResult) bool { return o.Address == s.at.String() })
+		if !there && s.total > 0 {
+			r.Servers = append(r.Servers, ServerResult{
+				Backend: s.backend, Name: s.name, Address: s.at.String(), State: removed, Connections: s.total, Peak: s.peak,
+			})
+		}
+	}
 	slices.SortStableFunc(r.Servers, func(a, b ServerResult) int {
 		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Name, b.Name))
 	})
 }
+
+// removed is the state of a server that the last plan does not have.
+const removed stats.ServerState = "removed"
 
 // queueWait returns the longest wait in the queue of a backend: at most what its queue allows.
 func (w *world) queueWait(b *stats.Backend) time.Duration {

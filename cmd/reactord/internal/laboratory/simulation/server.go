@@ -20,6 +20,8 @@ import (
 type server struct {
 	w        *world
 	id       uint32
+	backend  string // the first that has it
+	name     string
 	key      serveraddr.Addr // in the plan of the scenario
 	at       netip.AddrPort
 	machine  *simring.Kernel
@@ -31,6 +33,7 @@ type server struct {
 	locality string
 	others   []*otherPort
 	conns    []*served
+	life     int // how often its process has died
 	busy     int // workers
 	waiting  []work
 
@@ -82,6 +85,7 @@ func (w *world) serve(b *plan.Backend, s *plan.Server) {
 		}
 		own = &server{
 			w: w, id: uint32(len(w.servers) + 1), key: key, at: at, model: model, mode: Works,
+			backend: b.Name(), name: s.Name,
 			machine: w.machineOf(at.Addr()), locality: s.Locality, alone: w.alone[at.Addr()],
 		}
 		w.servers[at], w.byID = own, append(w.byID, own)
@@ -175,6 +179,7 @@ func (s *server) become(m Mode) {
 	switch m {
 	case Refuses:
 		s.close()
+		s.life, s.busy, s.waiting = s.life+1, 0, nil
 		return
 	case Resets:
 		s.resetAll()
@@ -226,11 +231,15 @@ func (s *server) answer(c *served, f frame) {
 		return
 	}
 	s.busy++
+	life := s.life
 	took := s.w.about(s.model.Latency)
 	if s.mode == Crawls {
 		took *= 50
 	}
 	s.w.after(took, func() {
+		if s.life != life {
+			return
+		}
 		s.busy--
 		c.send(f)
 		for len(s.waiting) > 0 && (s.model.Workers == 0 || s.busy < s.model.Workers) {

@@ -148,6 +148,43 @@ func TestConnectionsOfServerThatHangs(t *testing.T) {
 	}
 }
 
+// A server that has died, and comes back, has all its workers: they do not go on with what they did.
+func TestWorkersOfServerThatDies(t *testing.T) {
+	dies := []serveraddr.Addr{serveraddr.MustParse("10.0.0.0:8080")}
+	r := run(t, web(1, func(s *Scenario, _ *config.Backend) {
+		s.Default = Server{Latency: time.Second, Workers: 5}
+		s.Clients[0].Rate, s.Clients[0].Exchanges, s.Clients[0].Patience = 1, 1, 15*time.Second
+		s.Duration = 30 * time.Second
+		s.Events = []Event{
+			{At: 2 * time.Second, Servers: dies, Mode: Crawls}, // 50 s for a request
+			{At: 10 * time.Second, Servers: dies, Mode: Refuses},
+			{At: 10*time.Second + 100*time.Millisecond, Servers: dies, Mode: Works},
+		}
+	}), 1)
+	if r.Outcomes[Late] > 0 || r.Outcomes[Broken]+r.Outcomes[Refused] == 0 {
+		t.Errorf("of %d clients have failed: %v", r.Clients, r.Outcomes)
+	}
+}
+
+// A zone has its bandwidth once, also if some of its servers hang later, for which they have machines of their own.
+func TestBandwidthOfZone(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		r := run(t, web(4, func(s *Scenario, _ *config.Backend) {
+			s.Zones = map[string]Zone{"a": {Bandwidth: 1_000_000}, "b": {Bandwidth: 1_000_000}}
+			s.Clients[0].Rate, s.Clients[0].Exchanges, s.Clients[0].Response = 27, 1, 100_000
+			s.Clients[0].Patience = time.Minute
+			if hangs {
+				s.Events = []Event{{At: s.Duration - time.Millisecond, Mode: Hangs, Servers: []serveraddr.Addr{
+					serveraddr.MustParse("10.0.0.2:8080"), serveraddr.MustParse("10.0.0.3:8080"),
+				}}}
+			}
+		}), 1)
+		if r.LongestAnswer < 2*time.Second {
+			t.Errorf("27 answers of 100 KB a second pass two zones of 1 MB a second each, in at most %v", r.LongestAnswer)
+		}
+	}
+}
+
 // No server is left.
 func TestAllDie(t *testing.T) {
 	r := run(t, web(2, func(s *Scenario, _ *config.Backend) {

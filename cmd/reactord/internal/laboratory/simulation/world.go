@@ -210,6 +210,10 @@ func (w *world) addMachine(zone, name string, addrs ...netip.Addr) {
 		return
 	}
 	m := w.proxyMachine.NewMachine(name, addrs...)
+	if others := w.zones[zone]; len(others) > 0 {
+		m.LinkTo(w.proxyMachine).Share(others[0].LinkTo(w.proxyMachine))
+		w.proxyMachine.LinkTo(m).Share(w.proxyMachine.LinkTo(others[0]))
+	}
 	w.zones[zone] = append(w.zones[zone], m)
 	z, ok := w.scenario.Zones[zone]
 	if !ok {
