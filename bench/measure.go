@@ -15,7 +15,7 @@ import (
 )
 
 // slack bounds the overhead of a measurement on top of its load.
-const slack = 30 * time.Second
+const slack = 2 * time.Minute
 
 // A sample is one measurement of one peer.
 type sample struct {

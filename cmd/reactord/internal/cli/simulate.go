@@ -41,7 +41,7 @@ func (c simulateCommand) Run() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	debug.SetGCPercent(400) // a run allocates much, and holds little
+	debug.SetGCPercent(800) // a run allocates much, and holds little
 	ctx, w := context.Background(), bufio.NewWriter(os.Stdout)
 	page := &laboratory.Page{}
 	var err error
