@@ -229,8 +229,8 @@ func showRun(w io.Writer, r *simulation.Result) {
 	for i := range r.Marks {
 		if m := &r.Marks[i]; i < most {
 			fmt.Fprintf(w, "%10v  %s", m.At.Round(time.Millisecond), plain(m.Text))
-			if m.Again > 0 {
-				fmt.Fprintf(w, " (%d times until %v)", 1+m.Again, m.Last.Round(time.Millisecond))
+			if m.Times > 1 {
+				fmt.Fprintf(w, " (%d times until %v)", m.Times, m.Last.Round(time.Millisecond))
 			}
 			fmt.Fprintln(w)
 		}

@@ -95,8 +95,12 @@ func (b *builder) find(found map[plan.Source]simulation.Found) {
 			delete(b.parts.Discovered, source)
 		}
 	}
-	for source, what := range found {
-		if servers := reported(finders[source], what); servers != nil {
+	for source, f := range finders {
+		_, now := found[source]
+		if _, known := b.parts.Discovered[source]; known && !now {
+			continue
+		}
+		if servers := reported(f, b.found[source]); servers != nil {
 			b.parts.Discovered[source] = servers
 		}
 	}

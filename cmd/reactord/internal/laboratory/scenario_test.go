@@ -405,3 +405,28 @@ func ofText(text []byte) *Laboratory {
 	}
 	return &Laboratory{file, p}
 }
+
+// A source that a reload removes, and the next one adds again, finds what it found.
+func TestSourceThatComesBack(t *testing.T) {
+	l := open(t, workshop)
+	other := strings.Replace(workshop, "mail.example.org", "post.example.org", 1)
+	if other == workshop {
+		t.Fatal("the workshop has no such name")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.yaml": workshop, "b.yaml": other} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, _, err := build(t, l, fmt.Sprintf(`
+events:
+  - {at: 1s, discovered: {mail: ["10.9.0.1:25"]}}
+  - {at: 2s, reload: %s}
+  - {at: 3s, reload: %s}
+  - {at: 4s, servers: ["mail/10.9.0.1:25"], state: drain}
+`, filepath.Join(dir, "b.yaml"), filepath.Join(dir, "a.yaml")))
+	if err != nil || len(s.Events[3].Overrides) != 1 {
+		t.Errorf("%v, %+v", err, s)
+	}
+}

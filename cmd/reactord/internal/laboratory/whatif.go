@@ -230,13 +230,14 @@ func (c *caseMaker) loseDiscovery(l *Laboratory) {
 		backends[source.Backend][source] = simulation.Found{}
 	}
 	for _, backend := range slices.Sorted(maps.Keys(backends)) {
-		what, found, k := "discovery finds no servers of "+backend, backends[backend], several
+		what, found, k := "discovery of "+backend+" gets no answer", backends[backend], several
 		var servers []serveraddr.Addr
 		for source := range found {
 			if reported(finders[source], simulation.Found{}) == nil {
-				what, found[source] = "discovery of "+backend+" gets no answer", simulation.Found{Err: discovery.ErrUnanswered}
+				found[source] = simulation.Found{Err: discovery.ErrUnanswered}
 				continue
 			}
+			what = "discovery finds no servers of " + backend
 			for _, s := range reported(finders[source], c.base.Found[source]) {
 				servers = append(servers, s.Address)
 			}

@@ -56,6 +56,7 @@ func (p *Proxy) RunLoop(index int, up func()) error {
 // BeginDrain stops accepting on all loops, and returns before they have. Each loop ends with its last connection; reset
 // resets those that are open.
 func (p *Proxy) BeginDrain(reset bool) {
+	p.stopPlanning()
 	p.each(func(w *worker) {
 		if w.drain(); reset {
 			w.close()

@@ -36,6 +36,7 @@ type planning struct {
 // request is a change of the plan that the planner has not answered yet.
 type request struct {
 	answer <-chan error
+	file   bool // of a reload
 	at     time.Duration
 }
 
@@ -70,11 +71,11 @@ func newPlanning(w *world, loops []*reactor.Loop, seed uint64) *planning {
 func (p *planning) reload(f *plan.File) {
 	file := *f // a file belongs to one planner
 	p.file = &file
-	p.request(p.planner.BeginReload())
+	p.request(p.planner.BeginReload(), true)
 }
 
-func (p *planning) request(answer <-chan error) {
-	p.requests = append(p.requests, request{answer, p.elapsed()})
+func (p *planning) request(answer <-chan error, file bool) {
+	p.requests = append(p.requests, request{answer, file, p.elapsed()})
 }
 
 // run makes the steps of the planner.
@@ -99,9 +100,13 @@ func (p *planning) takeAnswers() {
 	p.requests = slices.DeleteFunc(p.requests, func(r request) bool {
 		select {
 		case err := <-r.answer:
-			if err != nil {
+			took := p.elapsed() - r.at
+			switch {
+			case err != nil && r.file:
 				p.fail(errors.Join(errPlan, err))
-			} else if took := p.elapsed() - r.at; p.began > 0 && took >= time.Millisecond {
+			case err != nil: // such as of a server that discovery has not found yet
+				p.mark(fmt.Sprintf("refused: %v", err), false)
+			case r.file && p.began > 0 && took >= time.Millisecond:
 				p.mark(fmt.Sprintf("the plan is in force after %v", round(took)), false)
 			}
 			return true
@@ -135,7 +140,11 @@ func (p *planning) begin(first *plan.Plan) (plan.Target, error) {
 
 // Prepare prepares a plan, as far as it is simulated.
 func (p *planning) Prepare(next *plan.Plan, d plan.Diff) (plan.Change, error) {
-	return p.proxy.Prepare(simulated(next), d)
+	c, err := p.proxy.Prepare(simulated(next), d)
+	if err == nil {
+		p.keepCounts(next)
+	}
+	return c, err
 }
 
 // discover runs exactly the sources of these configurations.
@@ -174,7 +183,7 @@ func (p *planning) look(key plan.Source, f config.Finder, spec discovery.Spec) {
 	s.Scripted = discovery.NewScripted(f, p.scenario.TTL, p.rng, func(servers []plan.Server, err error) {
 		p.planner.Discovered(key, servers, err)
 		if !first && err == nil { // the planner logs errors
-			p.mark(fmt.Sprintf("%s: finds %d servers", key, len(servers)), false)
+			p.mark(fmt.Sprintf("%s: servers found: %d", key, len(servers)), false)
 		}
 		first = false
 	})
@@ -218,7 +227,7 @@ func (p *planning) replan(e *Event) {
 		p.reload(e.File)
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(e.Overrides), compareServers) {
-		p.request(p.planner.BeginOverride(key.Backend, key.Address.String(), e.Overrides[key]))
+		p.request(p.planner.BeginOverride(key.Backend, key.Address.String(), e.Overrides[key]), false)
 	}
 }
 

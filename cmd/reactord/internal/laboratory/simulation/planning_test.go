@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestDiscovery(t *testing.T) {
 			var changed time.Duration
 			for _, m := range r.Marks {
 				t.Logf("%v %s", m.At, m.Text)
-				if !m.Event && changed == 0 && strings.Contains(m.Text, "finds ") && m.At > at {
+				if !m.Event && changed == 0 && strings.Contains(m.Text, "servers found: ") && m.At > at {
 					changed = m.At - at
 				}
 			}
@@ -136,5 +137,28 @@ func TestRemovedServer(t *testing.T) {
 	r := run(t, s, 1)
 	if len(r.Servers) != 2 || r.Servers[1].State != removed || r.Servers[1].Connections < 100 || r.Servers[1].Peak == 0 {
 		t.Errorf("servers: %+v", r.Servers)
+	}
+}
+
+// An override of a server that discovery has not found yet is refused, and the run goes on.
+func TestOverrideIsRefused(t *testing.T) {
+	s := web(2, nil)
+	state := plan.Drain
+	s.Events = []Event{{At: time.Second, Plan: s.Plan, Overrides: map[plan.ServerKey]plan.Override{
+		{Backend: "web", Address: serveraddr.MustParse("10.0.0.9:8080")}: {State: &state},
+	}}}
+	r := run(t, s, 1)
+	refused := slices.ContainsFunc(r.Marks, func(m Mark) bool { return strings.Contains(m.Text, "no such server") })
+	if !refused || r.Failed() > 0 {
+		t.Errorf("%d failed, and it happened: %v", r.Failed(), r.Marks)
+	}
+}
+
+// The proxy takes no plan when it has stopped.
+func TestReloadAfterTheStop(t *testing.T) {
+	s, next := web(2, nil), web(1, nil)
+	s.Events = []Event{{At: time.Second, Stop: true}, {At: 2 * time.Second, File: next.File, Plan: next.Plan}}
+	if _, err := Run(s, 1, nil); !errors.Is(err, errPlan) {
+		t.Errorf("%v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
@@ -95,7 +96,7 @@ type Mark struct {
 	At    time.Duration
 	Text  string
 	Event bool // of the scenario; false: the proxy has logged it
-	Again int  // times that the proxy has logged it again before the next event, and when it did so last:
+	Times int  // that the proxy has logged it before the next event, and when it did so last:
 	Last  time.Duration
 }
 
@@ -231,12 +232,12 @@ func (w *world) mark(text string, event bool) {
 			break
 		}
 		if m.Text == text {
-			m.Again, m.Last = m.Again+1, w.elapsed()
+			m.Times, m.Last = m.Times+1, w.elapsed()
 			return
 		}
 	}
 	if len(w.out.Marks) < most {
-		w.out.Marks = append(w.out.Marks, Mark{At: w.elapsed(), Text: text, Event: event})
+		w.out.Marks = append(w.out.Marks, Mark{At: w.elapsed(), Text: text, Event: event, Times: 1})
 	}
 }
 
@@ -289,12 +290,7 @@ func (w *world) finish() {
 	r.Clients = w.visitors
 	w.span()
 	for i := range all.Listeners {
-		for _, e := range all.Listeners[i].Ended {
-			r.ends[e.By+"/"+e.Phase] += e.Count
-		}
-		for _, c := range all.Listeners[i].Rejected {
-			r.ends["rejected/"+c.Reason] += c.Count
-		}
+		r.countEnds(&all.Listeners[i])
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.ends)) {
 		if by, phase, _ := strings.Cut(key, "/"); r.ends[key] > 0 {
@@ -326,6 +322,33 @@ func (w *world) finish() {
 	slices.SortStableFunc(r.Servers, func(a, b ServerResult) int {
 		return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// keepCounts keeps what the proxy has counted of listeners and servers that the next plan does not have.
+func (w *world) keepCounts(next *plan.Plan) {
+	all := w.proxy.Stats()
+	for i := range all.Listeners {
+		l := &all.Listeners[i]
+		if !slices.ContainsFunc(next.Listeners, func(o plan.Listener) bool { return o.Name == l.Name }) {
+			w.out.countEnds(l)
+		}
+	}
+	for i := range all.Servers {
+		s := &all.Servers[i]
+		if b := next.Backend(s.Backend); b == nil || b.Server(s.Address) == nil {
+			w.out.Retries += s.Retries
+		}
+	}
+}
+
+// countEnds counts how connections of a listener have ended.
+func (r *Result) countEnds(l *stats.Listener) {
+	for _, e := range l.Ended {
+		r.ends[e.By+"/"+e.Phase] += e.Count
+	}
+	for _, c := range l.Rejected {
+		r.ends["rejected/"+c.Reason] += c.Count
+	}
 }
 
 // removed is the state of a server that the last plan does not have.

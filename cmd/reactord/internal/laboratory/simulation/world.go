@@ -47,7 +47,7 @@ const (
 	pairs       = 1 << 17          // connections that the proxy has descriptors for
 	grace       = 30 * time.Second // for clients to end when no more come
 	mostChecked = 30 * time.Second // for the first checks, before clients come
-	mostPhase   = 10 * time.Second
+	mostPhase   = 10 * time.Second // until clients come after the first checks
 	samples     = 120
 )
 
