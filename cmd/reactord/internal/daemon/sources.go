@@ -34,15 +34,7 @@ type runningSource struct {
 func (s *sources) run(configs ...*config.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	want := map[plan.Source]discovery.Spec{}
-	for _, c := range configs {
-		for i := range c.Backends {
-			b := &c.Backends[i]
-			for _, f := range b.Finders() {
-				want[plan.SourceOf(b, f)] = s.maker.Spec(f, c)
-			}
-		}
-	}
+	want := s.maker.Specs(configs...)
 	for key, r := range s.running {
 		if spec, stays := want[key]; !stays || !spec.Same(r.spec) {
 			r.stop()

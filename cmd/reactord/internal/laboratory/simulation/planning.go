@@ -149,38 +149,25 @@ func (p *planning) Prepare(next *plan.Plan, d plan.Diff) (plan.Change, error) {
 
 // discover runs exactly the sources of these configurations.
 func (p *planning) discover(configs ...*config.Config) {
-	type wanted struct {
-		spec   discovery.Spec
-		finder config.Finder
-	}
-	var maker discovery.Maker
-	want := map[plan.Source]wanted{}
-	for _, c := range configs {
-		for i := range c.Backends {
-			b := &c.Backends[i]
-			for _, f := range b.Finders() {
-				want[plan.SourceOf(b, f)] = wanted{maker.Spec(f, c), f}
-			}
-		}
-	}
+	want := new(discovery.Maker).Specs(configs...)
 	for key, s := range p.sources {
-		if next, stays := want[key]; !stays || !next.spec.Same(s.spec) {
+		if next, stays := want[key]; !stays || !next.Same(s.spec) {
 			s.stopped = true
 			delete(p.sources, key)
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(want), plan.CompareSources) {
 		if p.sources[key] == nil {
-			p.look(key, want[key].finder, want[key].spec)
+			p.look(key, want[key])
 		}
 	}
 }
 
 // look starts a source.
-func (p *planning) look(key plan.Source, f config.Finder, spec discovery.Spec) {
+func (p *planning) look(key plan.Source, spec discovery.Spec) {
 	first := true
 	s := &source{spec: spec}
-	s.Scripted = discovery.NewScripted(f, p.scenario.TTL, p.rng, func(servers []plan.Server, err error) {
+	s.Scripted = discovery.NewScripted(spec.Finder, p.scenario.TTL, p.rng, func(servers []plan.Server, err error) {
 		p.planner.Discovered(key, servers, err)
 		if !first && err == nil { // the planner logs errors
 			p.mark(fmt.Sprintf("%s: servers found: %d", key, len(servers)), false)
