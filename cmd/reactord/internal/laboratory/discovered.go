@@ -32,15 +32,15 @@ func (l *Laboratory) standIns() map[plan.Source]simulation.Found {
 			if d, ok := f.(*config.DNS); ok && d.Type == config.DNSAAAA {
 				ip = netip.AddrFrom16([16]byte{0xfd, 0, byte(sum >> 8), byte(sum), 15: byte(n + 1)})
 			}
-			found.Servers = append(found.Servers, foundServer(source, n, netip.AddrPortFrom(ip, portOf(f, 1000))))
+			found.Servers = append(found.Servers, discoveredServer(source, n, netip.AddrPortFrom(ip, portOf(f, 1000))))
 		}
 		all[source] = found
 	}
 	return all
 }
 
-// foundServer returns a server that a source finds.
-func foundServer(source plan.Source, n int, at netip.AddrPort) plan.Server {
+// discoveredServer returns a server that a source finds.
+func discoveredServer(source plan.Source, n int, at netip.AddrPort) plan.Server {
 	return plan.Server{
 		Name: fmt.Sprintf("%s %d", source.Title(), n+1), Address: serveraddr.IP(at), Weight: 1, State: plan.Up,
 		Origin: source.Title(),
@@ -67,8 +67,8 @@ func (l *Laboratory) finders() map[plan.Source]config.Finder {
 	return all
 }
 
-// reported returns the servers that a source reports which finds these, and knew none. It is nil if it reports none.
-func reported(f config.Finder, found simulation.Found) (servers []plan.Server) {
+// reportOf returns the servers that a source reports which finds these, and knew none. It is nil if it reports none.
+func reportOf(f config.Finder, found simulation.Found) (servers []plan.Server) {
 	s := discovery.NewScripted(f, time.Second, nil, func(all []plan.Server, _ error) { servers = all })
 	s.Set(found.Servers, found.Err)
 	s.Poll()
@@ -79,13 +79,13 @@ func reported(f config.Finder, found simulation.Found) (servers []plan.Server) {
 func (l *Laboratory) expected() (*plan.Plan, error) {
 	discovered, finders := map[plan.Source][]plan.Server{}, l.finders()
 	for source, found := range l.standIns() {
-		discovered[source] = reported(finders[source], found)
+		discovered[source] = reportOf(finders[source], found)
 	}
 	return plan.Merge(plan.Parts{File: l.file, Discovered: discovered})
 }
 
-// find sets what sources find from now on. Of one that reports no servers the last ones stay.
-func (b *builder) find(found map[plan.Source]simulation.Found) {
+// learn sets what sources find from now on. Of one that reports no servers the last ones stay.
+func (b *builder) learn(found map[plan.Source]simulation.Found) {
 	finders := b.lab.finders()
 	b.found = maps.Clone(b.found)
 	maps.Copy(b.found, found)
@@ -100,14 +100,14 @@ func (b *builder) find(found map[plan.Source]simulation.Found) {
 		if _, known := b.parts.Discovered[source]; known && !now {
 			continue
 		}
-		if servers := reported(f, b.found[source]); servers != nil {
+		if servers := reportOf(f, b.found[source]); servers != nil {
 			b.parts.Discovered[source] = servers
 		}
 	}
 }
 
-// foundAtFirst sets what sources find before anything happens: what events at the beginning say, or else stand-ins.
-func (b *builder) foundAtFirst() {
+// learnFirst sets what sources find before anything happens: what events at the beginning say, or else stand-ins.
+func (b *builder) learnFirst() {
 	b.parts.Discovered = map[plan.Source][]plan.Server{}
 	var atFirst simulation.Event
 	for i := range b.form.Events {
@@ -118,7 +118,7 @@ func (b *builder) foundAtFirst() {
 	b.errs = nil // they come again with the event
 	found := maps.Clone(b.found)
 	maps.Copy(found, atFirst.Found)
-	b.find(found)
+	b.learn(found)
 }
 
 // rediscover sets what the sources of backends find from an event on. It returns what that is, for people.
@@ -131,7 +131,7 @@ func (b *builder) rediscover(e *simulation.Event, f *eventForm, at yamltree.Posi
 		for i, source := range sources { // the first finds all
 			var found simulation.Found
 			if i == 0 {
-				found = b.foundOf(at, source, f.Discovered[backend])
+				found = b.parseServers(at, source, f.Discovered[backend])
 			}
 			e.Found[source] = found
 		}
@@ -164,8 +164,8 @@ func (b *builder) sourcesOf(at yamltree.Position, key, backend string) (all []pl
 	return all
 }
 
-// foundOf returns what a source finds, from the texts of addresses.
-func (b *builder) foundOf(at yamltree.Position, source plan.Source, servers []string) (found simulation.Found) {
+// parseServers returns what a source finds, from the texts of addresses.
+func (b *builder) parseServers(at yamltree.Position, source plan.Source, servers []string) (found simulation.Found) {
 	f := b.lab.finders()[source]
 	for i, text := range servers {
 		a, err := netip.ParseAddrPort(text)
@@ -178,7 +178,7 @@ func (b *builder) foundOf(at yamltree.Position, source plan.Source, servers []st
 		case isDNS && (d.Type == config.DNSA && !a.Addr().Is4() || d.Type == config.DNSAAAA && a.Addr().Is4()):
 			b.add(at, "discovered: %s: no record of type %s has such an address", text, d.Type)
 		default:
-			found.Servers = append(found.Servers, foundServer(source, i, a))
+			found.Servers = append(found.Servers, discoveredServer(source, i, a))
 		}
 	}
 	return found

@@ -155,9 +155,9 @@ func (s *Scenario) relative(path string) string {
 type builder struct {
 	*Scenario
 	ctx   context.Context
-	lab   *Laboratory // of the latest event, as are the next ones
-	found map[plan.Source]simulation.Found
-	parts plan.Parts
+	lab   *Laboratory                      // with the file in force after the events so far
+	found map[plan.Source]simulation.Found // by the sources then
+	parts plan.Parts                       // of the plan then
 	plan  *plan.Plan
 	out   *simulation.Scenario
 	errs  []*yamltree.Error
@@ -177,7 +177,7 @@ func (l *Laboratory) Build(ctx context.Context, s *Scenario) (*simulation.Scenar
 		Scenario: s, ctx: ctx, lab: l, found: l.standIns(), models: map[string]simulation.Server{},
 		parts: plan.Parts{File: l.file, Overrides: map[plan.ServerKey]plan.Override{}},
 	}
-	b.foundAtFirst()
+	b.learnFirst()
 	first, err := plan.Merge(b.parts)
 	if err != nil {
 		return nil, err
@@ -618,6 +618,6 @@ func (b *builder) replan(e *simulation.Event, f *eventForm, keys []plan.ServerKe
 		said = append(said, "reload of "+f.Reload)
 	}
 	said = append(said, b.rediscover(e, f, at)...)
-	b.find(e.Found)
+	b.learn(e.Found)
 	return strings.Join(said, "; ")
 }

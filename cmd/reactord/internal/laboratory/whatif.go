@@ -233,12 +233,12 @@ func (c *caseMaker) loseDiscovery(l *Laboratory) {
 		what, found, k := "discovery of "+backend+" gets no answer", backends[backend], several
 		var servers []serveraddr.Addr
 		for source := range found {
-			if reported(finders[source], simulation.Found{}) == nil {
+			if reportOf(finders[source], simulation.Found{}) == nil {
 				found[source] = simulation.Found{Err: discovery.ErrUnanswered}
 				continue
 			}
 			what = "discovery finds no servers of " + backend
-			for _, s := range reported(finders[source], c.base.Found[source]) {
+			for _, s := range reportOf(finders[source], c.base.Found[source]) {
 				servers = append(servers, s.Address)
 			}
 		}
