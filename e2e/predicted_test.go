@@ -84,7 +84,7 @@ type censusServer struct {
 	Connections      int
 }
 
-// censusEnd is how connections ended for the proxy.
+// censusEnd counts the connections that ended in one way for the proxy.
 type censusEnd struct {
 	By, Phase string
 	Count     int
@@ -140,11 +140,12 @@ const (
 	slackClients = 3
 )
 
-// bandsOf returns the bands of some runs, by what they are of. Servers that have left before the end have none.
+// bandsOf returns the bands of some runs, by what they are of.
 func bandsOf(runs []census) map[string]band {
-	bands := map[string]band{}
+	bands, listed := map[string]band{}, map[string]int{}
 	for i := range runs {
 		for name, share := range runs[i].shares() {
+			listed[name]++
 			b, ok := bands[name]
 			if !ok {
 				b = band{least: math.Inf(1)}
@@ -152,18 +153,12 @@ func bandsOf(runs []census) map[string]band {
 			bands[name] = band{min(b.least, share), max(b.most, share)}
 		}
 	}
-	for name, b := range bands { // a run without an end does not list it
-		if slices.ContainsFunc(runs, func(c census) bool { return strings.HasPrefix(name, endPrefix) && c.lacks(name) }) {
-			bands[name] = band{0, b.most}
+	for name, n := range listed {
+		if n < len(runs) { // the others have counted none
+			bands[name] = band{0, bands[name].most}
 		}
 	}
 	return bands
-}
-
-// lacks reports whether nothing is counted by a name.
-func (c *census) lacks(name string) bool {
-	_, ok := c.shares()[name]
-	return !ok
 }
 
 // has reports whether a share of so many clients lies in the band, or close to it.

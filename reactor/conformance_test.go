@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 			continue
 		}
 		t.Run("sim/"+name, conformance.Suite{
-			On:       conformance.Simulated(cfg, testenv.Seeds(4)),
+			On:       conformance.Simulated(cfg, testenv.Seeds(8)),
 			Leftover: (*reactor.Loop).Leftover,
 		}.Run)
 	}

@@ -58,11 +58,8 @@ func portOf(f config.Finder, otherwise uint16) uint16 {
 // finders returns the settings of each source.
 func (l *Laboratory) finders() map[plan.Source]config.Finder {
 	all := map[plan.Source]config.Finder{}
-	for i := range l.file.Config.Backends {
-		b := &l.file.Config.Backends[i]
-		for _, f := range b.Finders() {
-			all[plan.SourceOf(b, f)] = f
-		}
+	for source, spec := range new(discovery.Maker).Specs(l.file.Config) {
+		all[source] = spec.Finder
 	}
 	return all
 }

@@ -74,7 +74,7 @@ func (l *Laboratory) WhatIf(ctx context.Context, cfg WhatIfConfig) ([]WhatIf, er
 	if err != nil {
 		return nil, err
 	}
-	base.Duration = calm + l.detection(base.Plan)
+	base.Duration = calm + l.detection(base)
 	rows := l.cases(base)
 	errs := make([]error, len(rows))
 	work := make(chan int)
@@ -102,15 +102,18 @@ func (l *Laboratory) WhatIf(ctx context.Context, cfg WhatIfConfig) ([]WhatIf, er
 
 // detection returns for how long a run goes on behind a trouble: twice the time in which checks find it, or discovery
 // learns of it.
-func (l *Laboratory) detection(p *plan.Plan) time.Duration {
+func (l *Laboratory) detection(s *simulation.Scenario) time.Duration {
 	longest := 20 * time.Second
 	for _, f := range l.finders() {
-		if h, ok := f.(*config.HTTPDiscovery); ok {
-			longest = max(longest, 2*h.Interval)
+		switch f := f.(type) {
+		case *config.DNS:
+			longest = max(longest, 2*min(max(s.TTL, f.MinInterval), f.MaxInterval))
+		case *config.HTTPDiscovery:
+			longest = max(longest, 2*f.Interval)
 		}
 	}
-	for i := range p.Backends {
-		if c := &p.Backends[i].Settings.Check; c.Interval > 0 {
+	for i := range s.Plan.Backends {
+		if c := &s.Plan.Backends[i].Settings.Check; c.Interval > 0 {
 			longest = max(longest, 2*(c.Interval+time.Duration(c.Fall)*(max(c.FastInterval, c.Interval/5)+c.Timeout)))
 		}
 	}

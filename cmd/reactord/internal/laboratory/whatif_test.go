@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/laboratory/simulation"
 )
 
 // planted is a configuration, and what is to be found in it.
@@ -148,5 +150,25 @@ backends: [{name: app, servers: ["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"], c
 		if gone := i == 2; m.Before < 20 || m.Before > 47 || gone != (m.After == 0) || !gone && m.After < 40 {
 			t.Errorf("%+v", m)
 		}
+	}
+}
+
+// A run goes on until discovery by DNS has noticed that it gets no answer. Its servers stay.
+func TestUnansweredDNS(t *testing.T) {
+	slow := strings.Replace(workshop, "port: 25", "port: 25, min_interval: 50s", 1)
+	rows, err := open(t, slow).WhatIf(t.Context(), WhatIfConfig{Rate: 5, Seeds: 1, First: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(rows, func(w WhatIf) bool { return w.What == "discovery of mail gets no answer" })
+	if i < 0 {
+		t.Fatal("there is no such row")
+	}
+	run := rows[i].Run
+	noticed := slices.ContainsFunc(run.Marks, func(m simulation.Mark) bool {
+		return strings.Contains(m.Text, "the servers that were found stay")
+	})
+	if !noticed || run.Failed() > 0 {
+		t.Errorf("noticed: %v, %d clients fail", noticed, run.Failed())
 	}
 }

@@ -19,13 +19,13 @@
 // # Threads
 //
 // A Planner has one goroutine, which merges, and calls its target. Everything else may be called from any goroutine. A
-// planner with a [Driver] has none: the driver calls [Planner.Step], on virtual time if it likes.
+// planner with a [Driver] has none: its owner calls [Planner.Step], on virtual time if it likes.
 //
 // # Files
 //
 //	planner.go  Planner, and what sources and operators call
 //	run.go      its goroutine
-//	step.go     what that does in a step, and whoever else makes steps
+//	step.go     what it does in a step, and owners that make the steps themselves
 //	arrival.go  files and parts of a control plane that wait for their new sources
 //	changes.go  the change of each part, and who receives the result
 //	apply.go    puts changes in force: together, or one by one

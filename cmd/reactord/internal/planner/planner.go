@@ -124,6 +124,9 @@ func New(cfg Config) *Planner {
 // Start reads the file, and returns when the first plan is in force. When ctx is done before that, it gives up. After
 // an error, p is closed. It is called once, before the other methods, and not with a [Driver].
 func (p *Planner) Start(ctx context.Context) error {
+	if p.cfg.Driver != nil {
+		panic("planner: Start of a planner with a Driver: its owner calls BeginReload and Step")
+	}
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.end = end
 	go p.run(running)

@@ -413,3 +413,14 @@ backends:
 		}
 	})
 }
+
+// A planner whose owner makes its steps is not started, too.
+func TestStartWithADriver(t *testing.T) {
+	p := New(Config{Driver: &Driver{Now: time.Now, Wake: func() {}}})
+	defer func() {
+		if said, _ := recover().(string); !strings.Contains(said, "its owner calls BeginReload and Step") {
+			t.Errorf("panic %q", said)
+		}
+	}()
+	t.Error(p.Start(t.Context()))
+}

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Driver is what a planner has whose owner makes its steps: a clock, such as a virtual one, and a call that asks for a
-// step.
+// Driver lets the owner of a planner make its steps, by a clock of its own such as a virtual one.
 type Driver struct {
 	// Now returns the time.
 	Now func() time.Time

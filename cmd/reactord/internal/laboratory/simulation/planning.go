@@ -33,21 +33,21 @@ type planning struct {
 	found    map[plan.Source]Found
 }
 
-// request is a change of the plan that the planner has not answered yet.
+// request waits for the planner's answer to a change of the plan.
 type request struct {
 	answer <-chan error
 	file   bool // of a reload
 	at     time.Duration
 }
 
-// source is a source of discovery that runs.
+// source looks for servers, again and again.
 type source struct {
 	*discovery.Scripted
 	spec    discovery.Spec
 	stopped bool
 }
 
-// lookupTime is how long an answer to a source takes.
+// lookupTime passes until a source has an answer.
 const lookupTime = time.Millisecond
 
 // newPlanning returns what begins with the file of the scenario.
@@ -59,7 +59,7 @@ func newPlanning(w *world, loops []*reactor.Loop, seed uint64) *planning {
 		Discover: p.discover,
 		Log:      zap.New(&recorder{w: w}, zap.IncreaseLevel(zap.WarnLevel)),
 		Driver: &planner.Driver{
-			Now:  func() time.Time { return time.Unix(0, 0).Add(w.proxyMachine.Elapsed()) },
+			Now:  p.now,
 			Wake: func() { p.woken = true },
 		},
 	})
@@ -71,10 +71,14 @@ func newPlanning(w *world, loops []*reactor.Loop, seed uint64) *planning {
 func (p *planning) reload(f *plan.File) {
 	file := *f // a file belongs to one planner
 	p.file = &file
-	p.request(p.planner.BeginReload(), true)
+	p.await(p.planner.BeginReload(), true)
 }
 
-func (p *planning) request(answer <-chan error, file bool) {
+// now returns the time of the planner's clock.
+func (p *planning) now() time.Time { return time.Unix(0, 0).Add(p.proxyMachine.Elapsed()) }
+
+// await notes a request that is made now.
+func (p *planning) await(answer <-chan error, file bool) {
 	p.requests = append(p.requests, request{answer, file, p.elapsed()})
 }
 
@@ -86,7 +90,7 @@ func (p *planning) run(t *simring.Thread) {
 		p.takeAnswers()
 		wait := time.Duration(-1)
 		if !next.IsZero() {
-			wait = max(next.Sub(time.Unix(0, 0).Add(p.proxyMachine.Elapsed())), 0)
+			wait = max(next.Sub(p.now()), 0)
 		}
 		t.UntilOr(func() bool { return p.woken || p.over }, wait, "the planner")
 	}
@@ -191,8 +195,8 @@ func (p *planning) poll(s *source, after time.Duration) {
 	})
 }
 
-// find sets what sources find from now on. They learn of it when they look.
-func (p *planning) find(found map[plan.Source]Found) {
+// tell sets what sources find from now on. They learn of it when they look.
+func (p *planning) tell(found map[plan.Source]Found) {
 	p.found = maps.Clone(p.found)
 	maps.Copy(p.found, found)
 	for _, key := range slices.SortedFunc(maps.Keys(found), plan.CompareSources) {
@@ -209,12 +213,12 @@ func (p *planning) find(found map[plan.Source]Found) {
 
 // replan asks for what an event changes in the plan.
 func (p *planning) replan(e *Event) {
-	p.find(e.Found)
+	p.tell(e.Found)
 	if e.File != nil {
 		p.reload(e.File)
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(e.Overrides), compareServers) {
-		p.request(p.planner.BeginOverride(key.Backend, key.Address.String(), e.Overrides[key]), false)
+		p.await(p.planner.BeginOverride(key.Backend, key.Address.String(), e.Overrides[key]), false)
 	}
 }
 

@@ -351,7 +351,7 @@ func (r *Result) countEnds(l *stats.Listener) {
 	}
 }
 
-// removed is the state of a server that the last plan does not have.
+// removed marks a server that the last plan does not have.
 const removed stats.ServerState = "removed"
 
 // queueWait returns the longest wait in the queue of a backend: at most what its queue allows.

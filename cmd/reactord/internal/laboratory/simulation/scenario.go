@@ -10,10 +10,10 @@ import (
 
 // Scenario describes what happens to a proxy.
 type Scenario struct {
-	File     *plan.File // that the proxy begins with
-	Found    map[plan.Source]Found
-	TTL      time.Duration // of records in DNS
-	Plan     *plan.Plan    // of these
+	File     *plan.File            // that the proxy begins with
+	Found    map[plan.Source]Found // by the sources of the file, at first
+	TTL      time.Duration         // of records in DNS
+	Plan     *plan.Plan            // when they have found it
 	Loops    int
 	Duration time.Duration // for which clients come
 	Clients  []Clients
@@ -114,15 +114,15 @@ type Event struct {
 	Clients []string // of the groups with these names so many come in a second from now on:
 	Rate    float64
 	File    *plan.File // that is put in force
-	// Overrides are set of servers; those that are not there stay.
+	// Overrides replace those of their servers; others stay.
 	Overrides map[plan.ServerKey]plan.Override
-	Found     map[plan.Source]Found // by sources from now on; what others find stays
-	Plan      *plan.Plan            // of all this, whose servers there are; nil: as before
+	Found     map[plan.Source]Found // by these sources from now on
+	Plan      *plan.Plan            // when all this is in force: its servers exist; nil: as before
 	Stop      bool                  // the proxy drains: it accepts no more
 	Trouble   bool                  // the time until no client fails any more is measured from here
 }
 
-// Found is what a source of discovery finds when it looks.
+// Found holds what a source of discovery finds when it looks.
 type Found struct {
 	Servers []plan.Server // see [discovery.Scripted.Set]
 	Err     error         // if it gets no answer

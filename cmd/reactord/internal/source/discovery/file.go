@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// FileInterval is the time between two reads of a file. It has a few kilobytes, so polling costs less than a watch is
+// FileInterval separates two reads of a file. A file has a few kilobytes, so polling costs less than a watch is
 // complicated, and works for every rename, symbolic link and file system.
 const FileInterval = 2 * time.Second
 

@@ -13,11 +13,11 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// ErrUnanswered is the error of a source that gets no answer.
+// ErrUnanswered reports that a source gets no answer.
 var ErrUnanswered error = noAnswer{}
 
-// Scripted is a source that is told what it finds. It looks when a source of the same settings would, on a clock of
-// its caller, and keeps what that would keep. Its methods are called on one thread.
+// Scripted finds what it is told. It looks when a source of the same settings would, on a clock of its caller, and
+// keeps what that would keep. Its methods are called on one thread.
 type Scripted struct {
 	poller  poller
 	watches bool
@@ -26,8 +26,8 @@ type Scripted struct {
 	ttl     time.Duration
 }
 
-// NewScripted returns a source of these settings that finds nothing yet. ttl is that of records in DNS. Random parts of
-// intervals are drawn from random.
+// NewScripted returns a source of these settings that finds nothing yet. Records in DNS have the time to live ttl.
+// Random parts of intervals come from random; nil: that of the process.
 func NewScripted(f config.Finder, ttl time.Duration, random *rand.Rand, report Report) *Scripted {
 	s := &Scripted{ttl: ttl}
 	j := jitter{random}
