@@ -28,7 +28,7 @@ func (closedError) Is(target error) bool { return target == net.ErrClosed || tar
 type Descriptor struct {
 	_        noCopy
 	loop     *Loop
-	closer   *CloseOp // waits for pending to become 0
+	joining  *joinOp  // waits for pending to become 0
 	inFlight slotList // the slots of the operations in flight, the last started first, without others
 	source   *op      // the sequence in progress, if any
 	sending  *op      // the send in flight, if any
@@ -52,12 +52,15 @@ type knownFD struct {
 
 // descriptorState is the state of a Descriptor. Init opens it again.
 //
-//	open → closing     Close was started: what is in flight is cancelled, and what is started fails with errClosed
+//	open → quiescing     Quiesce was started: what is in flight is cancelled, and what is started completes stopped
+//	quiescing → open     nothing is in flight
+//	open, quiescing → closing   Close was started: the same, but with errClosed
 //	closing → closed   nothing is in flight, and close(2) has returned
 type descriptorState uint8
 
 const (
 	descriptorOpen descriptorState = iota
+	descriptorQuiescing
 	descriptorClosing
 	descriptorClosed
 )
@@ -150,13 +153,13 @@ func (d *Descriptor) cancel() {
 	}
 }
 
-// released counts an operation that has completed, and lets a waiting close proceed after the last one.
+// released counts an operation that has completed, and lets what waits to join them proceed after the last one.
 func (d *Descriptor) released() {
 	d.pending--
 	if assert.Enabled && d.pending < 0 {
 		panic("reactor: a descriptor lost count of its operations")
 	}
-	if d.pending == 0 && d.closer != nil {
-		d.closer.joined()
+	if d.pending == 0 && d.joining != nil {
+		d.joining.joined()
 	}
 }

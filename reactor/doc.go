@@ -74,7 +74,8 @@
 // connection and no received byte is lost. Otherwise it completes stopped.
 //
 // [Descriptor.Close] cancels the operations on a descriptor and waits for them before it closes the descriptor. They
-// complete with their result if they have one, otherwise with an error that matches net.ErrClosed.
+// complete with their result if they have one, otherwise with an error that matches net.ErrClosed. [Descriptor.Quiesce]
+// does the same and leaves it open: they are stopped, and it can be given to another process.
 //
 // # Credit
 //
@@ -200,6 +201,7 @@
 //	Descriptor.Poll                    POLL_ADD                    5.1    wait         -
 //	Descriptor.PollMany                POLL_ADD multishot          5.13   wait         -
 //	Descriptor.Close                   ASYNC_CANCEL, CLOSE         5.6    immediately  -
+//	Descriptor.Quiesce                 ASYNC_CANCEL                5.5    immediately  -
 //	File.Read, ReadAt, ReadFullAt      READ                        5.6    try, pool    -
 //	File.Write, WriteAll               WRITE                       5.6    try, pool    -
 //	File.WriteAt, WriteAllAt           WRITE                       5.6    try, pool    -

@@ -124,7 +124,7 @@ func (o *op) begin(run operation, token stop.Token) bool {
 	switch {
 	case o.policy >= policyWithRole && !o.claim():
 		o.ready(failure(syscall.EBUSY))
-	case l.phase != phaseRunning || token.StopRequested() || o.closing():
+	case l.phase != phaseRunning || token.StopRequested() || o.beingJoined():
 		o.stopping = true
 		o.ready(outcome{kind: outcomeStopped})
 	case !l.ops.Has(o.sqe.Opcode):
@@ -204,12 +204,17 @@ func (o *op) ready(out outcome) {
 func (o *op) run() operation { return o.loop.slots.at(slotOf(o.id)).run }
 
 // over reports whether the operation must not be armed again, because it was asked to stop or its descriptor is
-// being closed: the cancel that would have reached it may have come already.
-func (o *op) over() bool { return o.stopping || o.closing() }
+// being closed or quiesced: the cancel that would have reached it may have come already.
+func (o *op) over() bool { return o.stopping || o.beingJoined() }
+
+// beingJoined reports whether the operations of a descriptor of the operation are being joined.
+func (o *op) beingJoined() bool {
+	return o.on != nil && o.on.state != descriptorOpen || o.second != nil && o.second.state != descriptorOpen
+}
 
 // closing reports whether a descriptor of the operation is being closed.
 func (o *op) closing() bool {
-	return o.on != nil && o.on.state != descriptorOpen || o.second != nil && o.second.state != descriptorOpen
+	return o.on != nil && o.on.state >= descriptorClosing || o.second != nil && o.second.state >= descriptorClosing
 }
 
 // release makes the operation idle: its storage is the owner's again.

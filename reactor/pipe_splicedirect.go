@@ -42,11 +42,33 @@ func (p *SplicePipe) Open(l *Loop, size int) error {
 	return nil
 }
 
-// Close closes the pipe. What it holds is dropped.
+// Close closes the pipe, unless it is closed. What it holds is dropped.
 func (p *SplicePipe) Close() {
+	if p.sys == nil {
+		return
+	}
 	_ = p.sys.Close(p.from)
 	_ = p.sys.Close(p.to)
 	*p = SplicePipe{}
+}
+
+// FDs returns the numbers of both ends, which the SplicePipe still owns: another process may be given copies of them, to
+// continue with [SplicePipe.Attach].
+func (p *SplicePipe) FDs() (reader, writer int) { return p.from, p.to }
+
+// Attach takes over both ends of a pipe that holds a number of bytes. They have O_NONBLOCK. After an error, which
+// matches [errors.ErrUnsupported] where there is no splice(2), they are the caller's.
+func (p *SplicePipe) Attach(l *Loop, reader, writer, held int) error {
+	sys, ok := l.sys.(host.Splicer)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	size, err := sys.FcntlInt(uintptr(writer), unix.F_GETPIPE_SZ, 0)
+	if err != nil {
+		return os.NewSyscallError("fcntl", err)
+	}
+	*p = SplicePipe{sys: sys, from: reader, to: writer, size: size, held: held}
+	return nil
 }
 
 // Held returns the number of bytes in the pipe.
@@ -75,7 +97,7 @@ func (p *SplicePipe) Drain(s *Socket) (int, error) {
 }
 
 func (p *SplicePipe) splice(s *Socket, from, to, n int) (int, error) {
-	if s.state != descriptorOpen {
+	if s.state >= descriptorClosing {
 		return 0, errClosed
 	}
 	for {

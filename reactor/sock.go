@@ -82,7 +82,7 @@ func (s *Socket) Discard() {
 func (s *Socket) CloseWrite() error { return s.shutdown(unix.SHUT_WR) }
 
 func (s *Socket) shutdown(how int) error {
-	if s.state != descriptorOpen {
+	if s.state >= descriptorClosing {
 		return errClosed
 	}
 	return s.Descriptor.shutdown(how)
