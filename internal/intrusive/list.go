@@ -48,6 +48,19 @@ func (q *List) PushBack(l *Links) {
 	q.last = l
 }
 
+// InsertBehind puts l, which is on no list, behind an element of the list; or before the others, if that is nil.
+func (q *List) InsertBehind(before, l *Links) {
+	switch before {
+	case nil:
+		q.PushFront(l)
+	case q.last:
+		q.PushBack(l)
+	default:
+		l.prev, l.next = before, before.next
+		before.next.prev, before.next = l, l
+	}
+}
+
 // Remove takes l, which is on the list, out of it.
 func (q *List) Remove(l *Links) {
 	if l.prev != nil {

@@ -42,7 +42,7 @@
 //   - Unix sockets for streams, datagrams and seqpackets, by path, by abstract name, and in pairs, with SCM_RIGHTS.
 //   - Pipes, splice and tee; eventfds; pidfds and children; signals ([Kernel.Signal]).
 //   - Several machines with a network between them ([Kernel.NewMachine], [Link]): latency, loss, cuts, resets; and
-//     machines that lose their power ([Kernel.PowerOff]).
+//     machines that lose their power ([Kernel.PowerOff]), processes that are killed ([Victim]).
 //   - Files: a flat store of regular files, directories and names of sockets. See the limits below.
 //
 // Tests run the same entries on the real kernel and on the simulated one, and compare: see onBoth.

@@ -96,6 +96,7 @@ func (k *Kernel) install(f *file) unix.Errno {
 	f.refs++
 	k.files[i] = f
 	k.used++
+	k.belongs(f.fd)
 	if k.abroad != 0 {
 		k.foreign[f.fd] = true
 	}
@@ -146,6 +147,7 @@ func (k *Kernel) close(fd int) unix.Errno {
 	k.lowest = min(k.lowest, fd-k.firstFd)
 	k.used--
 	delete(k.foreign, fd)
+	k.disown(fd)
 	k.unref(f)
 	return 0
 }

@@ -13,28 +13,30 @@ type Kernel struct {
 	*world
 	Odds Odds // may be changed at any time
 
-	name     string
-	firstFd  int // of its descriptors
-	firstPid int
-	addrs    []netip.Addr        // its own; none: every address is
-	own      map[netip.Addr]bool // the same
-	links    map[*Kernel]*Link
-	files    []*file      // by descriptor, from firstFd
-	lowest   int          // no index below is free
-	used     int          // of them
-	foreign  map[int]bool // descriptors of other processes
-	abroad   int          // another process makes the calls while it is not 0
-	opened   int          // open files
-	ports    map[place][]socket
-	names    map[string]*unixSocket // abstract ones
-	disk     *disk
-	port     uint16 // the last that was given
-	pids     int    // processes that were ever started
-	children []*child
-	waiting  []*entry // for the end of one
-	rings    []*Ring
-	notices  []*notice
-	off      bool // it has no power
+	name       string
+	firstFd    int // of its descriptors
+	firstPid   int
+	addrs      []netip.Addr        // its own; none: every address is
+	own        map[netip.Addr]bool // the same
+	links      map[*Kernel]*Link
+	files      []*file      // by descriptor, from firstFd
+	lowest     int          // no index below is free
+	used       int          // of them
+	foreign    map[int]bool // descriptors of other processes
+	owners     map[int]*Victim
+	attempting *Ring // whose operation is carried out
+	abroad     int   // another process makes the calls while it is not 0
+	opened     int   // open files
+	ports      map[place][]socket
+	names      map[string]*unixSocket // abstract ones
+	disk       *disk
+	port       uint16 // the last that was given
+	pids       int    // processes that were ever started
+	children   []*child
+	waiting    []*entry // for the end of one
+	rings      []*Ring
+	notices    []*notice
+	off        bool // it has no power
 }
 
 // uptimes are how long the machines have been up when a run begins, by its seed: one run of eight is of machines that
@@ -57,7 +59,7 @@ func newKernel(w *world) *Kernel {
 	k := &Kernel{
 		world: w, port: firstPort, firstFd: firstFd * (n + 1), firstPid: firstPid + n<<16,
 		ports: map[place][]socket{}, names: map[string]*unixSocket{}, links: map[*Kernel]*Link{},
-		foreign: map[int]bool{},
+		foreign: map[int]bool{}, owners: map[int]*Victim{},
 	}
 	w.machines = append(w.machines, k)
 	return k

@@ -33,6 +33,7 @@ func (k *Kernel) PowerOff() {
 	}
 	k.files, k.lowest, k.used, k.opened = nil, 0, 0, 0
 	clear(k.foreign)
+	clear(k.owners)
 	clear(k.ports)
 	clear(k.names)
 	k.children, k.waiting, k.rings, k.notices = nil, nil, nil, nil

@@ -23,7 +23,8 @@ type Thread struct {
 	doing    string        // what it waits in, for errors
 	explain  func() string // says more than doing, or nil
 	stopped  bool
-	lost     bool // its machine has lost its power
+	lost     bool // its machine has lost its power, or its process was killed
+	victim   *Victim
 	ended    bool
 }
 

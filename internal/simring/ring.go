@@ -26,7 +26,8 @@ type Ring struct {
 	woken        bool
 	minWait      time.Duration
 	closed       bool
-	lost         bool // its machine has lost its power
+	lost         bool // its machine has lost its power, or its process was killed
+	victim       *Victim
 	groups       map[uint16]*group
 	fixed        fixed
 	restrictions *uring.Restrictions // nil without restrictions
@@ -38,6 +39,10 @@ type Ring struct {
 func (k *Kernel) NewRing() *Ring {
 	r := &Ring{k: k, caps: k.drawCaps(), groups: map[uint16]*group{}, entries: map[uint64][]*entry{}}
 	k.rings = append(k.rings, r)
+	if v := k.opener(); v != nil {
+		r.victim = v
+		v.rings = append(v.rings, r)
+	}
 	return r
 }
 

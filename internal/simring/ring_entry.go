@@ -128,7 +128,13 @@ func (e *entry) enlist() {
 	}
 }
 
-func (e *entry) attempt() { operations[e.Opcode].try(e) }
+func (e *entry) attempt() {
+	k := e.ring.k
+	before := k.attempting
+	k.attempting = e.ring
+	operations[e.Opcode].try(e)
+	k.attempting = before
+}
 
 func (e *entry) fail(errno unix.Errno) { e.finish(-int(errno), 0) }
 

@@ -24,6 +24,9 @@ func NewTalk(k *simring.Kernel) *Talk {
 	return &Talk{k: k, most: headerLen + k.Rand().IntN(1<<(1+k.Rand().IntN(12)))}
 }
 
+// SendUpTo lets each party that joins from now on send up to n bytes.
+func (w *Talk) SendUpTo(n int) { w.most = n }
+
 // Parties returns all that took part.
 func (w *Talk) Parties() []*Party { return w.parties }
 
