@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chain is a daemon that has been upgraded, with a connection in each of its processes.
+// chain is a daemon that has been upgraded without moving its connections: there is one in each of its processes.
 type chain struct {
 	*generations
 	dir   string
@@ -30,16 +30,17 @@ admin: {address: 'unix://%s/admin'}
 metrics: 127.0.0.1:0
 access_log: {format: json, path: '%[2]s/access.log'}
 drain: {timeout: 500ms}
+upgrade: {move_connections: false%[4]s}
 listeners:
   - {name: a, address: 'tcp://127.0.0.1:0', backend: b}
 backends:
   - {name: b, servers: ['tcp://%[3]s'], idle_timeout: 0s}
 `
 
-func startChain(t *testing.T, ring string, upgrades int, extra string) *chain {
+func startChain(t *testing.T, ring string, upgrades int, upgrade string) *chain {
 	t.Helper()
 	dir := t.TempDir()
-	text := fmt.Sprintf(chainConfig, ring, dir, serve(t, echo)) + extra
+	text := fmt.Sprintf(chainConfig, ring, dir, serve(t, echo), upgrade)
 	d := startFile(t, writeConfig(t, text))
 	c := &chain{generations: generationsOf(t, d), dir: dir}
 	c.connect()
@@ -253,7 +254,7 @@ func TestPredecessorIsStopped(t *testing.T) {
 
 // An old process drains when upgrade.timeout of the new one has passed. Its log lines have its id.
 func TestUpgradeTimeout(t *testing.T) {
-	c := startChain(t, "auto", 1, "upgrade: {timeout: 200ms}\n")
+	c := startChain(t, "auto", 1, ", timeout: 200ms")
 	c.conns[0].expectReset()
 	c.awaitGone(c.pids[0])
 	l := c.await("draining the old process: upgrade.timeout has passed")

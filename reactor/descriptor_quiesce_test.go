@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// What is in flight ends with its result, and else stopped; what is started meanwhile is stopped; and then the socket is
-// used as before.
+// What is in flight ends with its result, and else stopped; what is started meanwhile is stopped; and then the socket
+// is used as before.
 func TestQuiesce(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -39,7 +39,8 @@ func TestQuiesce(t *testing.T) {
 				order <- "receives"
 			}}})
 			many.Start()
-			s.PollMany(unix.POLLPRI).Connect(&poll, &quiesced[uint32]{sink[struct{}]{t: t, stopped: func() { order <- "polls" }}})
+			polled := func() { order <- "polls" }
+			s.PollMany(unix.POLLPRI).Connect(&poll, &quiesced[uint32]{sink[struct{}]{t: t, stopped: polled}})
 			poll.Start()
 			s.Recv(buf).Connect(&late, &sink[int]{t: t, stopped: func() { order <- "late" }})
 		})

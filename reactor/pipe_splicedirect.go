@@ -52,8 +52,8 @@ func (p *SplicePipe) Close() {
 	*p = SplicePipe{}
 }
 
-// FDs returns the numbers of both ends, which the SplicePipe still owns: another process may be given copies of them, to
-// continue with [SplicePipe.Attach].
+// FDs returns the numbers of both ends, which the SplicePipe still owns: another process may be given copies of them,
+// to continue with [SplicePipe.Attach].
 func (p *SplicePipe) FDs() (reader, writer int) { return p.from, p.to }
 
 // Attach takes over both ends of a pipe that holds a number of bytes. They have O_NONBLOCK. After an error, which

@@ -28,8 +28,8 @@ func (v *Victim) Go(name string, f func(t *Thread)) *Thread {
 	return t
 }
 
-// Kill ends the process, as SIGKILL does: its threads never run again, its operations are cancelled, and its descriptors
-// are closed. A thread of another process calls it, or an event.
+// Kill ends the process, as SIGKILL does: its threads never run again, its operations are cancelled, and its
+// descriptors are closed. A thread of another process calls it, or an event.
 func (v *Victim) Kill() {
 	k := v.k
 	k.log("%s is killed", v.name)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
@@ -63,12 +64,20 @@ func describePredecessor(p *admin.Predecessor) string {
 	if p.Error != "" {
 		return fmt.Sprintf("%d: %s", p.PID, p.Error)
 	}
-	text := fmt.Sprintf("%d: version %s, replaced %s ago, %d connections", p.PID, p.Version, humanTime(p.Elapsed),
-		p.Connections)
-	if p.Left > 0 {
-		text += ", " + humanTime(p.Left) + " left"
+	parts := []string{
+		fmt.Sprintf("%d: version %s", p.PID, p.Version), "replaced " + humanTime(p.Elapsed) + " ago",
+		fmt.Sprintf("%d connections", p.Connections),
 	}
-	return text
+	if p.Left > 0 {
+		parts = append(parts, humanTime(p.Left)+" left")
+	}
+	if p.Moved > 0 {
+		parts = append(parts, fmt.Sprintf("%d moved", p.Moved))
+	}
+	for _, n := range p.Staying {
+		parts = append(parts, fmt.Sprintf("%d stay (%s)", n.Count, n.Reason))
+	}
+	return strings.Join(parts, ", ")
 }
 
 type ctlPlan struct{}

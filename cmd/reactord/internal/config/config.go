@@ -158,6 +158,9 @@ type Upgrade struct {
 	// delay: it still runs the old code with its bugs. The value of the new process applies. 0: until its
 	// connections end. Default: 1 h.
 	Timeout time.Duration
+	// MoveConnections lets the new process take over the open connections of the old one, which then ends soon.
+	// Connections whose TLS ends in the old process stay there. The value of the new process applies. Default: true.
+	MoveConnections bool
 }
 
 // Resolver configures the DNS queries of discovery.
@@ -200,7 +203,7 @@ func New() *Config {
 		AccessLog:  newAccessLog(),
 		Limits:     Limits{SourceRate: newSourceRate()},
 		Drain:      Drain{Timeout: 30 * time.Second},
-		Upgrade:    Upgrade{Timeout: time.Hour},
+		Upgrade:    Upgrade{Timeout: time.Hour, MoveConnections: true},
 		Resolver:   Resolver{Timeout: 2 * time.Second, Attempts: 2},
 		Kubernetes: Kubernetes{Timeout: 10 * time.Second},
 		XDS:        newXDS(),

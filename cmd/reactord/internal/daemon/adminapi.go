@@ -67,6 +67,9 @@ func (d *adminDaemon) Status() admin.Status {
 	for i := range all.Listeners {
 		s.Connections += int(all.Listeners[i].Connections)
 	}
+	if h := d.proxy.Handovers(); h.Moved+h.Taken != 0 || len(h.Staying) != 0 {
+		s.Handover = &admin.Handover{Moved: h.Moved, Taken: h.Taken, Staying: h.Staying}
+	}
 	s.Predecessors = d.predecessors.statuses()
 	open := s.Connections
 	for i := range s.Predecessors {

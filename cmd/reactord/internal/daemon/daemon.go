@@ -151,7 +151,7 @@ func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	d := &daemon{
 		log: log, lifecycle: newLifecycle(log.Logger), inherited: c.Inherited, successors: make(chan successor, 1),
-		tickets: certs.NewTickets(record.Tickets), predecessors: predecessors{log: log.Logger},
+		tickets: certs.NewTickets(record.Tickets), predecessors: predecessors{log: log.Logger, loops: record.Loops},
 	}
 	d.lifecycle.manager.stored = c.Inherited.given.Stored()
 	identity := cmp.Or(c.Identity, &envoy.Identity{})
@@ -164,7 +164,7 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	health := record.health(log.Logger)
 	d.planner = planner.New(planner.Config{
 		Load:     c.Loader.Load,
-		Begin:    func(f *plan.File, p *plan.Plan) (plan.Target, error) { return d.begin(f, p, health) },
+		Begin:    func(f *plan.File, p *plan.Plan) (plan.Target, error) { return d.begin(f, p, record.NextID, health) },
 		Discover: d.sources.run, Committed: d.committed, Overrides: record.overrides(),
 		Control: d.controlPlane.first(c.Loader.Config(), record.XDS), LeftOut: d.controlPlane.leftOut, Log: log.Logger,
 	})
@@ -221,7 +221,9 @@ func (d *daemon) freezePlan(replaced bool) {
 
 // begin starts the proxy with the first plan. The planner calls it, and again after leaving out a listener of the
 // control plane.
-func (d *daemon) begin(f *plan.File, first *plan.Plan, health upstream.Handover) (_ plan.Target, err error) {
+func (d *daemon) begin(
+	f *plan.File, first *plan.Plan, firstID uint64, health upstream.Handover,
+) (_ plan.Target, err error) {
 	c := f.Config
 	if err := d.endpoints.listen(f, d.inherited); err != nil {
 		return nil, err
@@ -230,7 +232,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan, health upstream.Handover)
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, IncomingCPU: c.IncomingCPU, MinWait: c.MinWait,
 		Log: d.log.Logger, OnSlowTurn: d.noteSlowTurn, Tickets: d.tickets,
-		Inherited: d.inherited.listenSockets(), Health: health,
+		Inherited: d.inherited.listenSockets(), Health: health, FirstID: firstID,
 		KeepFiles: upgrade.Storing(),
 		OnDown:    d.predecessors.closeServer,
 	}, first)

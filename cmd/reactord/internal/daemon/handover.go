@@ -17,6 +17,8 @@ type handoverRecord struct {
 	Tickets   []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
 	XDS       []byte            `json:"xds,omitempty"`     // see [xds.Client.Restore]
 	Health    json.RawMessage   `json:"health,omitempty"`  // see [upstream.Handover]
+	NextID    uint64            `json:"next_id,omitempty"` // see [proxy.Config.FirstID]
+	Loops     int               `json:"loops,omitempty"`   // that may hand connections over
 }
 
 // overrideRecord is an override of the admin API.
@@ -41,6 +43,7 @@ func (d *daemon) record() (r handoverRecord) {
 	r.Tickets = d.tickets.Keys()
 	r.XDS = d.controlPlane.handoverState()
 	r.Health, _ = json.Marshal(d.proxy.Health()) // it has no values that cannot be written
+	r.NextID, r.Loops = d.proxy.NextID(), len(d.proxy.Loops())
 	return r
 }
 

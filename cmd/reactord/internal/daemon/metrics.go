@@ -62,6 +62,7 @@ func (d *daemon) metricsHandler() http.Handler {
 
 // predecessorStats returns a reading of the old processes.
 func (d *daemon) predecessorStats() stats.Predecessors {
-	n, connections, oldest := d.predecessors.stats()
-	return stats.Predecessors{Processes: n, Connections: connections, Oldest: oldest}
+	out := d.predecessors.stats()
+	out.Taken, out.Pause = d.proxy.Taken()
+	return out
 }

@@ -11,16 +11,19 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/daemon/upgrade"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"go.uber.org/zap"
 )
 
 // predecessors has the old processes of upgrades whose connections have not ended, the last one first. This process
 // calls their admin API, each on its own channel. The methods may be called from any goroutine.
 type predecessors struct {
-	log *zap.Logger
-	mu  sync.Mutex
-	all []*predecessor
+	log   *zap.Logger
+	loops int // of the last one; 0: unknown
+	mu    sync.Mutex
+	all   []*predecessor
 }
 
 // predecessor is an old process.
@@ -168,6 +171,9 @@ func (p *predecessors) statuses() (found []admin.Predecessor) {
 			if a.Drain != nil {
 				s.Elapsed, s.Left = a.Drain.Elapsed, a.Drain.Left
 			}
+			if a.Handover != nil {
+				s.Moved, s.Staying = a.Handover.Moved, a.Handover.Staying
+			}
 		}
 		found = append(found, s)
 	}
@@ -175,13 +181,21 @@ func (p *predecessors) statuses() (found []admin.Predecessor) {
 }
 
 // stats returns a reading of the processes for the metrics.
-func (p *predecessors) stats() (n, connections int, oldest time.Duration) {
+func (p *predecessors) stats() (out stats.Predecessors) {
+	out.Staying = proxy.StayReasons()
 	for _, s := range p.statuses() {
-		n++
-		connections += s.Connections
-		oldest = max(oldest, s.Elapsed.Duration())
+		out.Processes++
+		out.Connections += s.Connections
+		out.Oldest = max(out.Oldest, s.Elapsed.Duration())
+		for _, n := range s.Staying {
+			for i := range out.Staying { // an older version may have others
+				if out.Staying[i].Reason == n.Reason {
+					out.Staying[i].Count += n.Count
+				}
+			}
+		}
 	}
-	return n, connections, oldest
+	return out
 }
 
 // remoteID returns the id of a connection, or of a page, of an old process: the process's own id for it, and the pid.

@@ -74,7 +74,7 @@ type successor struct {
 // handOver ends the upgrade: a successor accepts connections, and this process retires.
 func (d *daemon) handOver(s *upgrade.Successor) {
 	d.lifecycle.manager.handOver(s.PID)
-	requests, err := s.Confirm()
+	requests, err := s.Confirm(d.proxy.HandOver)
 	if err != nil {
 		d.log.Warn("the new process cannot show the connections of this one", zap.Error(err))
 	}
@@ -90,6 +90,25 @@ func (d *daemon) takeOver() {
 	p := d.planner.Plan()
 	d.inherited.discard(p)
 	d.inherited.given.Ready(p.Upgrade.Timeout)
-	d.predecessors.adopt(d.inherited.given.Predecessors())
+	all := d.inherited.given.Predecessors()
+	d.predecessors.adopt(all)
 	d.lifecycle.manager.feedWatchdog(d.proxy.Loops())
+	if p.Upgrade.MoveConnections {
+		for _, old := range all {
+			d.takeConnections(old)
+		}
+	}
+}
+
+// takeConnections takes the connections of an old process, by a socket for each loop of the process that has more of
+// them. A version that does not hand them over keeps them.
+func (d *daemon) takeConnections(old *upgrade.Predecessor) {
+	for range max(len(d.proxy.Loops()), d.predecessors.loops) {
+		fd, err := old.DialConnections()
+		if err != nil {
+			d.log.Warn("the old process keeps its connections", zap.Int("predecessor", old.PID), zap.Error(err))
+			return
+		}
+		d.proxy.TakeOver(fd)
+	}
 }

@@ -35,10 +35,9 @@ func (l *listener) associate() association {
 	return association{listener: l, id: l.worker.nextID(), began: l.worker.loop.Now()}
 }
 
-// nextID returns an id that no other association of the process has.
+// nextID returns an id that no other association has, in this process or in those before it.
 func (w *worker) nextID() uint64 {
-	w.ids++
-	return w.ids*uint64(len(w.proxy.workers)) + uint64(w.index)
+	return w.proxy.firstID + w.ids.Add(1)*uint64(len(w.proxy.workers)) + uint64(w.index)
 }
 
 func (a *association) worker() *worker { return a.listener.worker }
@@ -103,8 +102,10 @@ func (a *association) give() {
 func (a *association) release(list *intrusive.List) {
 	w, l := a.worker(), a.listener
 	a.give()
-	l.stats.closed[a.why].Add(1)
-	l.stats.duration.Observe(w.loop.Now() - a.began)
+	if a.why != reasonMoved {
+		l.stats.closed[a.why].Add(1)
+		l.stats.duration.Observe(w.loop.Now() - a.began)
+	}
 	w.forget(&a.links, list)
 	if w.forFD.length != 0 {
 		w.retryWaiting() // before the listener accepts another connection

@@ -70,6 +70,7 @@ type conn struct {
 	identity       *identity       // nil if only the kernel tells of the client
 	tls            *tlsLayer       // nil if neither side speaks TLS
 	closing        *closeOps       // while sockets are being closed
+	leaving        *leaving        // while the connection rests, to be continued elsewhere
 	watch          *watch          // once a side has sent EOF
 	log            *logRecord      // nil if the access log does not have the connection
 	peer           *netip.AddrPort // the client's address, if connections are logged
@@ -213,7 +214,7 @@ func (c *conn) takeCloseOps() *closeOps {
 // close ends the connection: it resets the sides in reset, and ends the others by EOF. A socket is closed when all its
 // operations have completed.
 func (c *conn) close(why closeReason, reset sideSet) {
-	if c.phase == phaseClosed {
+	if c.phase == phaseClosed || c.leaving != nil && c.leaving.postponed(why, reset) {
 		return
 	}
 	c.why = why
@@ -229,20 +230,26 @@ func (c *conn) close(why closeReason, reset sideSet) {
 	if c.tls != nil {
 		c.tls.closeNotify(open &^ reset)
 	}
+	for side := range c.sockets {
+		if open.has(side) && reset.has(side) && c.sides[side] != sideClosed {
+			_ = c.sockets[side].SetAbort()
+		}
+	}
+	c.closeSockets(open)
+}
+
+// closeSockets enters the last phase, in which the sockets that are open are closed.
+func (c *conn) closeSockets(open sideSet) {
 	c.advance(phaseClosed)
 	c.endThrottles()
 	c.loop().StopTimer(&c.timer)
+	c.dropRest()
 	c.takeCloseOps()
 	for side := range c.sockets {
-		if !open.has(side) {
-			continue
+		if open.has(side) {
+			c.closingSockets++
+			c.sockets[side].Close().Connect(&c.closing.ops[side], (*socketClosed)(c))
 		}
-		c.closingSockets++
-		s := &c.sockets[side]
-		if reset.has(side) && c.sides[side] != sideClosed {
-			_ = s.SetAbort()
-		}
-		s.Close().Connect(&c.closing.ops[side], (*socketClosed)(c))
 	}
 	for side := range c.sockets {
 		if open.has(side) {
@@ -267,9 +274,7 @@ func (c *socketClosed) Env() sender.Env { return sender.EmptyEnv{} }
 func (c *conn) release() {
 	w := c.worker()
 	w.closings.Put(c.closing)
-	if c.watch != nil {
-		w.watches.Put(c.watch)
-	}
+	c.forgetWatch()
 	c.forgetDial()
 	c.forgetOpening()
 	if c.log != nil {

@@ -55,6 +55,8 @@ const (
 	reasonKilled     // the process has ended
 	reasonInternal
 	closeReasonCount
+
+	reasonMoved // not an end: another process has it
 )
 
 // closeReasons is how each end is counted and logged. Code is what HAProxy writes for it: who ended it (the client C,

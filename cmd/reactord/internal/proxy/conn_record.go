@@ -2,9 +2,11 @@ package proxy
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/handover"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/tlscause"
 )
 
@@ -193,4 +195,23 @@ func (c *conn) listeningAddr() netip.AddrPort {
 	}
 	a, _ := c.sockets[client].LocalAddr()
 	return unmapped(a)
+}
+
+// handOver describes the record, for another process.
+func (r *logRecord) handOver(now int64) *handover.Log {
+	l := &handover.Log{
+		Peer: r.peer, Phases: slices.Clone(r.phases[:]), Attempts: r.attempts, Retries: r.retries,
+		Position: r.queuePosition,
+	}
+	if r.interimDue != int64(forever) {
+		l.Interim = time.Duration(max(r.interimDue-now, 1))
+	}
+	return l
+}
+
+// takeOver continues the record of another process.
+func (r *logRecord) takeOver(l *handover.Log, now int64) {
+	r.begin(now, l.Peer, l.Interim)
+	copy(r.phases[:], l.Phases)
+	r.attempts, r.retries, r.queuePosition = l.Attempts, l.Retries, l.Position
 }

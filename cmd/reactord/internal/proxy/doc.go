@@ -7,7 +7,8 @@
 // the change is committed or discarded. [Proxy.Stats] reads its counters, [Proxy.Connections] lists connections.
 // [Proxy.Explain] says what would become of a connection, and a [Preview] says it of a plan that nothing runs by.
 // [Proxy.Drain] ends it in phases; [Proxy.Close] resets all connections. [Proxy.ListenSockets] and
-// [Proxy.StopAccepting] leave accepting to another process. The methods of a Proxy may be called from any goroutine;
+// [Proxy.StopAccepting] leave accepting to another process, and [Proxy.HandOver] the open connections, which that takes
+// by [Proxy.TakeOver]. The methods of a Proxy may be called from any goroutine;
 // Prepare, Commit and Discard from one at a time.
 //
 // # What it guarantees
@@ -95,6 +96,7 @@
 //	conn      a connection: its phases, its identity, its record, its end; lists of connections and sessions
 //	flow      bytes between the two sides: pipes, splicing, resets, timeouts
 //	tls       connections with TLS
+//	handover  connections that move to another process
 //	udp       sessions
 //	explain   what would become of a connection, and why
 //

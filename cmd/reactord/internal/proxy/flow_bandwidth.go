@@ -76,6 +76,15 @@ func throttleOf(l *intrusive.Links) *throttle {
 	return intrusive.Owner[throttle](l, unsafe.Offsetof(throttle{}.links))
 }
 
+// waitUntil makes a direction, from which nothing is received yet, wait.
+func (t *throttle) waitUntil(at int64) {
+	c := t.pipe.conn
+	t.waits, t.until, t.limits = true, at, c.listener.shared.settings.Load().byteLimits
+	c.worker().throttled.PushBack(&t.links)
+	c.listener.stats.throttled.Add(at - c.loop().Now())
+	c.loop().SetTimer(&t.timer, at)
+}
+
 // limitBytes gives the directions of a connection that begins to flow their throttles.
 func (c *conn) limitBytes() {
 	s := c.listener.shared.settings.Load()
@@ -169,7 +178,7 @@ func (t *throttle) OnTimer(int64) {
 func (t *throttle) flow() {
 	credits := t.held
 	t.held = 0
-	t.pipe.recv.Grant(credits)
+	t.pipe.receiveMore(credits)
 }
 
 // forget ends the wait.
@@ -185,7 +194,7 @@ func (t *throttle) forget() {
 	}
 }
 
-// end gives back what the closed connection has of the buckets.
+// end gives back what the connection has of the buckets: it is closed, or rests.
 func (t *throttle) end() {
 	t.forget()
 	from, shared := t.pipe.from, t.pipe.conn.listener.shared
@@ -195,6 +204,9 @@ func (t *throttle) end() {
 		}
 		if r := l.address[from]; r.Limited() && t.address.Limited() {
 			t.address.Bucket(int(from)).GiveBack(r, t.reserved)
+		}
+		if r := l.conn[from]; r.Limited() {
+			t.own.GiveBack(r, t.reserved)
 		}
 	}
 	if t.address.Limited() {

@@ -94,11 +94,12 @@ type pipe struct {
 	from     uint8
 	state    pipeState
 	bulk     uint8 // evidence of bulk: 0 to bulkItems
+	held     bool  // nothing is received until what was left from before the rest is sent
 }
 
 // start begins to receive from a side. The credits of the receive bound the bytes in flight.
 func (p *pipe) start(c *conn, from int) {
-	p.conn, p.from = c, uint8(from)
+	p.conn, p.from, p.held = c, uint8(from), false
 	p.receive().Connect(&p.recv, p)
 	p.recv.Start()
 }
@@ -159,6 +160,7 @@ func (p *pipe) SetNext(lease reactor.Lease) {
 func (p *pipe) SetValue(struct{}) {
 	switch {
 	case p.regime() == regimeDrain:
+	case p.conn.rests(): // it is found again
 	case p.eofIsReset():
 		p.conn.sideReset(int(p.from))
 	default:
@@ -189,8 +191,12 @@ func (p *pipe) SetError(err error) {
 	}
 }
 
-// SetStopped ends the connection: the loop is stopping.
-func (p *pipe) SetStopped() { p.conn.close(reasonKilled, bothSides) }
+// SetStopped ends the connection, unless it rests: the loop is stopping.
+func (p *pipe) SetStopped() {
+	if !p.conn.rests() {
+		p.conn.close(reasonKilled, bothSides)
+	}
+}
 
 // Env returns an empty environment.
 func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
@@ -199,6 +205,9 @@ func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
 func (p *pipe) inFlight() bool {
 	if s := p.conn.tls; s != nil {
 		return s.relays[p.from] != nil
+	}
+	if h := p.conn.leaving; h != nil && h.rest[p.from].some() {
+		return true
 	}
 	t := p.out
 	return t != nil && (t.splice == nil || t.splice.tube.Held() != 0)
@@ -245,8 +254,20 @@ func (p *pipe) releaseTransfer() *conn {
 // grant grants credits to the receive of a direction when the limits allow it.
 func (p *pipe) grant(credits int) {
 	if p.throttle == nil {
-		p.recv.Grant(credits)
+		p.receiveMore(credits)
 	} else {
 		p.throttle.grant(credits)
+	}
+}
+
+// receiveMore grants credits to the receive of a direction; or begins it, if that is to wait for nothing more.
+func (p *pipe) receiveMore(credits int) {
+	switch {
+	case !p.held:
+		if credits != 0 {
+			p.recv.Grant(credits)
+		}
+	case !p.out.sendsRest() && (p.throttle == nil || !p.throttle.waits):
+		p.start(p.conn, int(p.from))
 	}
 }

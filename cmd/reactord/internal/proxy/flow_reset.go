@@ -146,6 +146,14 @@ func (c *conn) watchForReset(side int) {
 	w.poll.Start()
 }
 
+// forgetWatch gives back the watch, which has completed.
+func (c *conn) forgetWatch() {
+	if c.watch != nil {
+		c.worker().watches.Put(c.watch)
+		c.watch = nil
+	}
+}
+
 // SetNext takes the current events. EOF is among them; only a reset is an error.
 func (w *watch) SetNext(events uint32) {
 	if events&unix.POLLERR != 0 && w.conn.phase == phaseFlowing {
@@ -159,7 +167,7 @@ func (w *watch) SetValue(struct{}) {}
 // SetError does nothing: the socket is being closed.
 func (w *watch) SetError(error) {}
 
-// SetStopped does nothing: the loop is stopping, and the receives end the connection.
+// SetStopped does nothing: the connection rests; or the loop is stopping, and the receives end the connection.
 func (w *watch) SetStopped() {}
 
 // Env returns an empty environment.

@@ -138,7 +138,7 @@ func (s *splice) drain() bool {
 	default:
 		credits := s.credits
 		s.end()
-		p.recv.Grant(credits)
+		p.receiveMore(credits)
 		p.failed(err)
 	}
 	return false
@@ -160,7 +160,7 @@ func (s *splice) leave() {
 	p, credits := s.pipe, s.credits
 	s.end()
 	p.bulk = 0
-	p.recv.Grant(credits)
+	p.receiveMore(credits)
 	p.drained()
 }
 
@@ -176,7 +176,7 @@ func (s *splice) end() {
 
 // SetValue continues: the polled side is ready.
 func (s *splice) SetValue(uint32) {
-	if s.pipe.conn.phase == phaseClosed {
+	if c := s.pipe.conn; c.phase == phaseClosed || c.rests() {
 		s.SetStopped()
 		return
 	}
@@ -186,9 +186,13 @@ func (s *splice) SetValue(uint32) {
 // SetError ends the splice: a socket is being closed.
 func (s *splice) SetError(error) { s.SetStopped() }
 
-// SetStopped ends the splice: the connection or the loop is stopping.
+// SetStopped ends the splice, unless the connection rests: the connection or the loop is stopping.
 func (s *splice) SetStopped() {
 	p := s.pipe
+	if p.conn.rests() {
+		p.out.stopped = true
+		return
+	}
 	p.conn.close(reasonKilled, bothSides)
 	s.end()
 	p.failed(nil)

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"slices"
+
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 )
@@ -12,8 +14,11 @@ type transfer struct {
 	send    reactor.SendvOp
 	queue   []reactor.Lease
 	sending int     // leases of queue that are being sent, from the first on
-	bytes   int     // in those
+	bytes   int     // that are being sent
 	splice  *splice // moves the bytes instead, if not nil
+	rest    []byte  // of before the connection came to rest; sent first
+	sent    int     // bytes of the first lease that were sent before the connection came to rest
+	stopped bool    // nothing is in flight, because the connection rests
 }
 
 func (t *transfer) begin(p *pipe) {
@@ -23,7 +28,7 @@ func (t *transfer) begin(p *pipe) {
 
 // end clears the references to the pipe, and keeps the memory of the lists.
 func (t *transfer) end(w *worker) {
-	t.pipe = nil
+	t.pipe, t.rest, t.sent, t.stopped = nil, nil, 0, false
 	w.noSocket.Sendv(nil).Connect(&t.send, t)
 }
 
@@ -47,10 +52,19 @@ func (t *transfer) push(lease reactor.Lease) {
 // maxPieces bounds the pieces of one send (IOV_MAX).
 const maxPieces = 1024
 
-// flush sends everything that is queued, up to what one send takes.
+// flush sends everything that is queued, up to what one send takes, unless the connection rests.
 func (t *transfer) flush() {
-	t.sending, t.bytes = min(len(t.queue), maxPieces), 0
+	if t.pipe.conn.rests() {
+		t.stopped = true
+		return
+	}
 	t.send.Reset()
+	if t.bytes = len(t.rest); t.bytes != 0 {
+		t.send.Add(t.rest)
+		t.send.Start()
+		return
+	}
+	t.sending = min(len(t.queue), maxPieces)
 	for _, lease := range t.queue[:t.sending] {
 		t.send.Add(lease.Bytes())
 		t.bytes += lease.Len()
@@ -61,8 +75,18 @@ func (t *transfer) flush() {
 // SetValue releases what was sent. It is less than was given if the connection or the loop is stopping.
 func (t *transfer) SetValue(sent int) {
 	c := t.pipe.conn
-	if c.phase == phaseClosed || sent < t.bytes {
+	switch {
+	case c.phase == phaseClosed:
 		t.SetStopped()
+		return
+	case sent < t.bytes:
+		t.stop(sent)
+		return
+	case t.rest != nil:
+		t.rest = nil
+		c.touch()
+		t.pipe.receiveMore(0)
+		t.pipe.drained()
 		return
 	}
 	credits := 0
@@ -71,7 +95,7 @@ func (t *transfer) SetValue(sent int) {
 	}
 	t.release(t.sending)
 	c.touch()
-	if len(t.queue) == 0 && t.pipe.regime() == regimeSplice && t.startSplice(credits) {
+	if len(t.queue) == 0 && t.pipe.regime() == regimeSplice && !c.rests() && t.startSplice(credits) {
 		return
 	}
 	t.pipe.grant(credits)
@@ -97,10 +121,45 @@ func (t *transfer) SetError(err error) {
 	t.pipe.failed(err)
 }
 
-// SetStopped drops what is queued: the connection or the loop is stopping.
-func (t *transfer) SetStopped() {
+// SetStopped drops what is queued, unless the connection rests: the connection or the loop is stopping.
+func (t *transfer) SetStopped() { t.stop(0) }
+
+// stop ends a send that has sent so many bytes.
+func (t *transfer) stop(sent int) {
+	if !t.pipe.conn.rests() {
+		t.release(len(t.queue))
+		t.pipe.failed(nil)
+		return
+	}
+	t.stopped = true
+	if t.rest != nil {
+		t.rest = t.rest[sent:]
+		return
+	}
+	whole := 0
+	for whole < t.sending && sent >= t.queue[whole].Len() {
+		sent -= t.queue[whole].Len()
+		whole++
+	}
+	t.release(whole)
+	t.sent = sent
+}
+
+// sendsRest reports whether bytes of before the rest are in flight. t may be nil.
+func (t *transfer) sendsRest() bool { return t != nil && (t.rest != nil || t.splice != nil) }
+
+// unsent returns the bytes of a stopped transfer, and releases their buffers.
+func (t *transfer) unsent() (b []byte) {
+	b = slices.Clip(t.rest)
+	for i, lease := range t.queue {
+		if i == 0 {
+			b = append(b, lease.Bytes()[t.sent:]...)
+		} else {
+			b = append(b, lease.Bytes()...)
+		}
+	}
 	t.release(len(t.queue))
-	t.pipe.failed(nil)
+	return b
 }
 
 // Env returns an empty environment.

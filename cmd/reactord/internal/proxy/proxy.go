@@ -55,8 +55,10 @@ type Proxy struct {
 	refusedLines limit.Bucket // of AccessLog.Refused
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 	sessions     atomic.Int64 // of UDP
-	incomingCPU  atomic.Bool  // sockets are chosen by CPU; see accept_incomingcpu.go
-	ports        int64        // that they may have
+	handovers    handovers
+	firstID      uint64      // see Config.FirstID
+	incomingCPU  atomic.Bool // sockets are chosen by CPU; see accept_incomingcpu.go
+	ports        int64       // that they may have
 
 	draining  drain
 	drainOnce sync.Once
@@ -122,6 +124,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		keepFiles:  cfg.KeepFiles,
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
+		firstID:    cfg.FirstID,
 		unique:     cmp.Or(cfg.seed, rand.Uint64()),
 		tickets:    cfg.Tickets,
 		onDown:     cfg.OnDown,
@@ -296,6 +299,8 @@ type Config struct {
 	Tickets     *certs.Tickets // the keys of session tickets; nil makes new ones
 	// Health is the health of servers as the previous process left it.
 	Health upstream.Handover
+	// FirstID is more than the ids of all connections that the process before this one has had: see [Proxy.NextID].
+	FirstID uint64
 	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets
 	// for a process to come.
 	KeepFiles bool

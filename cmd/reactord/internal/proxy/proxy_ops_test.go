@@ -20,10 +20,13 @@ var opcodesOf = map[string][]uring.Op{
 	"OffloadOp":     {}, // a worker thread runs it
 	"PollManyOp":    {uring.OpPollAdd},
 	"PollOp":        {uring.OpPollAdd},
+	"QuiesceOp":     {uring.OpAsyncCancel},
+	"RecvFDsOp":     {uring.OpRecvmsg},
 	"RecvLeaseOp":   {uring.OpRecv},
 	"RecvManyOp":    {uring.OpRecv, uring.OpPollAdd},
 	"RecvMsgManyOp": {uring.OpRecvmsg, uring.OpPollAdd},
 	"RecvOp":        {uring.OpRecv},
+	"SendFDsOp":     {uring.OpSendmsg},
 	"SendMsgOp":     {uring.OpSendmsg},
 	"SendOp":        {uring.OpSend},
 	"SendvOp":       {uring.OpSendmsg},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/handover"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
@@ -35,9 +36,10 @@ type backend struct {
 	worker       *worker
 	upstream     *upstream.Backend
 	shared       *sharedBackend
-	config       *config.Backend                 // that new connections begin with
-	routeConfigs map[routeLimits]*config.Backend // the same with the limits of routes
-	tls          *originator                     // if the backend speaks TLS with its servers
+	config       *config.Backend                       // that new connections begin with
+	routeConfigs map[routeLimits]*config.Backend       // the same with the limits of routes
+	takenConfigs map[handover.Settings]*config.Backend // the same with what connections of another process had
+	tls          *originator                           // if the backend speaks TLS with its servers
 	picker       balance.Picker
 	hashesClient bool // the choice of a server depends on the client's address
 	localAddrs   [2]localAddrs
@@ -123,7 +125,7 @@ func (w *worker) backend(of *upstream.Backend) *backend {
 }
 
 func (b *backend) configure(s *config.Backend, keys *certs.Client) {
-	b.config, b.tls, b.routeConfigs = s, newOriginator(s, keys), nil
+	b.config, b.tls, b.routeConfigs, b.takenConfigs = s, newOriginator(s, keys), nil, nil
 	b.hashesClient = s.Balance.Policy.Hashes()
 	b.localAddrs = newLocalAddrs(s.SourceAddresses)
 }

@@ -45,8 +45,10 @@ type worker struct {
 	accepted  atomic.Uint64  // connections and sessions so far
 	local     atomic.Uint64  // accepted connections that the loop's CPU had received
 	cpu       int            // that the sockets of listeners prefer, or noCPU
-	ids       uint64         // that conns were given
+	ids       atomic.Uint64  // that conns were given
 	walks     []*walk        // over conns
+	offers    []*offers      // of connections to other processes
+	takings   []*taking      // from other processes
 	spread    spread         // of a drain
 	backends  map[*upstream.Backend]*backend
 	random    rand.PCG // of the choice of backends
@@ -79,6 +81,7 @@ type worker struct {
 	clientWatches  pool.Of[clientWatch]
 	logRecords     pool.Of[logRecord]
 	splices        pool.Of[splice]
+	leavings       pool.Of[leaving]
 	splicing       int            // splices in use
 	maxSplices     int            // at a time
 	noSocket       reactor.Socket // what the operation of an unused transfer is connected to
@@ -146,6 +149,7 @@ func (w *worker) drain() { w.advance(workerDraining) }
 // close stops accepting and resets the connections.
 func (w *worker) close() {
 	w.advance(workerClosed)
+	w.endHandovers()
 	for l := w.conns.First(); l != nil; {
 		next := l.Next()
 		connOf(l).close(reasonKilled, bothSides)
@@ -169,6 +173,7 @@ func (w *worker) stopIfEmpty() {
 	}
 	if len(w.listeners) == 0 {
 		w.spread.end()
+		w.endHandovers()
 		if w.index == 0 {
 			w.proxy.upstreams.Stop()
 		}

@@ -30,6 +30,9 @@ type Predecessors struct {
 	Processes   int
 	Connections int           // open ones of all of them
 	Oldest      time.Duration // for how long the first of them has been replaced
+	Staying     []Count       // their connections that have not moved to this process, by the reason
+	Taken       uint64        // connections that have
+	Pause       Histogram     // in which a connection that has moved stood still
 }
 
 // Reloads counts the reloads since the process has started. The start is none of them.

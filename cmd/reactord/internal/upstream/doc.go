@@ -51,6 +51,7 @@
 //	slowstart.go  the weight of a server that has come up
 //	handover.go   the health that a process hands over to its successor
 //	retry.go      the budget of retries
+//	retired.go    backends and servers of another process's plan
 //	reason.go     why connects fail
 //	counters.go   what is counted
 //	stats.go      readings for metrics and people

@@ -13,8 +13,16 @@ import (
 )
 
 // The socket between successor and predecessor stays open after the upgrade. Connecting to the predecessor means
-// sending it one end of a new socket pair. So any process with the socket can connect, several at a time, and it is
-// passed on to the next successor.
+// sending it one end of a new socket pair, with a byte that says what for. So any process with the socket can connect,
+// several at a time, and it is passed on to the next successor.
+
+// purpose is what a connection to a predecessor is for. One that does not know it takes requests.
+type purpose byte
+
+const (
+	forRequests    purpose = 0
+	forConnections purpose = 1 // the predecessor hands its connections over
+)
 
 // Predecessor is an old process of an upgrade that still has connections. Its methods may be called from any
 // goroutine.
@@ -71,20 +79,29 @@ func (p *Predecessor) Close() { _ = p.socket.Close() }
 
 // Dial makes a connection, which the predecessor accepts from the listener of [Successor.Confirm].
 func (p *Predecessor) Dial() (net.Conn, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("socketpair", err)
-	}
-	defer unix.Close(pair[1])
-	c, err := unixConn(os.NewFile(uintptr(pair[0]), "predecessor"))
+	fd, err := p.dial(forRequests)
 	if err != nil {
 		return nil, err
 	}
-	_ = p.socket.SetWriteDeadline(time.Now().Add(dialTime))
-	if _, _, err = p.socket.WriteMsgUnix([]byte{0}, unix.UnixRights(pair[1]), nil); err != nil {
-		return nil, errors.Join(err, c.Close())
+	return unixConn(os.NewFile(uintptr(fd), "predecessor"))
+}
+
+// DialConnections makes a connection by which the predecessor hands its connections over, if it can. The descriptor,
+// which has O_NONBLOCK, is the caller's.
+func (p *Predecessor) DialConnections() (fd int, err error) { return p.dial(forConnections) }
+
+// dial sends the predecessor one end of a socket pair, and returns the other one.
+func (p *Predecessor) dial(what purpose) (fd int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("socketpair", err)
 	}
-	return c, nil
+	defer unix.Close(pair[1])
+	_ = p.socket.SetWriteDeadline(time.Now().Add(dialTime))
+	if _, _, err = p.socket.WriteMsgUnix([]byte{byte(what)}, unix.UnixRights(pair[1]), nil); err != nil {
+		return -1, errors.Join(err, unix.Close(pair[0]))
+	}
+	return pair[0], nil
 }
 
 // dup duplicates the socket for a successor. The caller closes the copy.
@@ -109,9 +126,10 @@ func dups(all []*Predecessor) (fds, pids []int) {
 
 // channel accepts the connections of successors.
 type channel struct {
-	socket *net.UnixConn
-	once   sync.Once
-	closed chan struct{}
+	handOver func(fd int)
+	socket   *net.UnixConn
+	once     sync.Once
+	closed   chan struct{}
 }
 
 // Accept returns the next connection. When no process is left that could make one, it waits until Close.
@@ -123,32 +141,33 @@ func (c *channel) Accept() (net.Conn, error) {
 			<-c.closed
 			return nil, net.ErrClosed
 		}
-		if conn := received(rights[:n]); conn != nil {
+		fd := received(rights[:n])
+		if fd < 0 {
+			continue
+		}
+		if purpose(text[0]) == forConnections {
+			c.handOver(fd)
+		} else if conn, err := unixConn(os.NewFile(uintptr(fd), "successor")); err == nil {
 			return conn, nil
 		}
 	}
 }
 
-// received returns the connection passed in a message, or nil.
-func received(rights []byte) net.Conn {
+// received returns the descriptor passed in a message, or -1.
+func received(rights []byte) int {
 	controls, _ := unix.ParseSocketControlMessage(rights)
-	var fds []int
+	first := -1
 	for i := range controls {
-		more, _ := unix.ParseUnixRights(&controls[i])
-		fds = append(fds, more...)
-	}
-	var conn net.Conn
-	for i, fd := range fds {
-		f := os.NewFile(uintptr(fd), "successor")
-		if i > 0 {
-			_ = f.Close()
-			continue
-		}
-		if c, err := unixConn(f); err == nil {
-			conn = c
+		fds, _ := unix.ParseUnixRights(&controls[i])
+		for _, fd := range fds {
+			if first < 0 {
+				first = fd
+			} else {
+				_ = unix.Close(fd)
+			}
 		}
 	}
-	return conn
+	return first
 }
 
 // Close ends Accept. Accepted connections stay open.
@@ -164,8 +183,9 @@ func (c *channel) Close() (err error) {
 func (c *channel) Addr() net.Addr { return c.socket.LocalAddr() }
 
 // Confirm lets the successor continue, which waits until the service manager knows it. It returns a listener for
-// connections of the successor and those after it: see [Predecessor.Dial].
-func (s *Successor) Confirm() (net.Listener, error) {
+// connections of the successor and those after it: see [Predecessor.Dial]. While the listener is accepted from,
+// handOver is called with those of [Predecessor.DialConnections]; it takes the descriptor over.
+func (s *Successor) Confirm(handOver func(fd int)) (net.Listener, error) {
 	_, err := s.socket.Write([]byte{confirmation})
 	if err != nil {
 		return nil, errors.Join(err, s.socket.Close())
@@ -174,7 +194,7 @@ func (s *Successor) Confirm() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &channel{socket: socket, closed: make(chan struct{})}, nil
+	return &channel{handOver: handOver, socket: socket, closed: make(chan struct{})}, nil
 }
 
 // Predecessors returns the processes before this one that still have connections, most recent first. They are known

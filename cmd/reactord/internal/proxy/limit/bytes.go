@@ -67,5 +67,11 @@ func (b *ByteBucket) Reserve(r ByteRate, n int, now int64) (from int64) {
 // GiveBack gives back n bytes that were reserved and did not come.
 func (b *ByteBucket) GiveBack(r ByteRate, n int) { b.full.Add(-r.cost(n)) }
 
+// RefilledAt returns when the bucket is full again.
+func (b *ByteBucket) RefilledAt() int64 { return b.full.Load() }
+
+// RefillAt lets the bucket be full again at a time, and not before.
+func (b *ByteBucket) RefillAt(at int64) { b.full.Store(at) }
+
 // Refill fills the bucket, whatever was taken out of it.
 func (b *ByteBucket) Refill() { b.full.Store(0) }

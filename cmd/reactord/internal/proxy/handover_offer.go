@@ -1,0 +1,388 @@
+package proxy
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/handover"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// offers offers the connections of a loop to another process, over one socket, a batch at a time. Its states:
+//
+//	walking → joining   some connections come to rest
+//	joining → sending   all of them do, or restTime has passed
+//	joining → walking   none of them does
+//	sending → awaiting  the frame is sent
+//	awaiting → walking  the answer is there
+//	walking → resting   all connections were visited
+//	resting → walking   the timer
+//	any → ended         the other process, or this one, ends
+type offers struct {
+	walk
+	socket  reactor.Socket
+	state   offersState
+	batch   []*leaving // in the order of the frame
+	joins   int        // of them, that have not come to rest
+	timer   reactor.Timer
+	again   time.Duration // between two visits of all connections
+	picked  int           // in this visit
+	stays   [stayReasonCount]int
+	counted [stayReasonCount]int // in handovers.staying
+	refused map[uint64]bool      // connections that the other process does not take, by id
+
+	frame   []byte
+	send    reactor.SendFDsOp
+	recv    reactor.RecvOp
+	in      [1 << 10]byte
+	answer  []byte
+	closing reactor.CloseOp
+}
+
+type offersState uint8
+
+const (
+	offersWalking offersState = iota
+	offersJoining
+	offersSending
+	offersAwaiting
+	offersResting
+	offersEnded
+)
+
+const (
+	// offerBatch bounds the connections of a batch: with both of its kernel pipes a connection has six descriptors, and
+	// one message carries 253.
+	offerBatch = 32
+	// offerBytes ends a batch that has so many unsent bytes.
+	offerBytes = 1 << 20
+	// restTime bounds how long those of a batch that are at rest wait for the others.
+	restTime = 5 * time.Millisecond
+	// Between two visits of all connections: for those that can rest only later.
+	firstAgain = 10 * time.Millisecond
+	lastAgain  = time.Second
+)
+
+// beginOffers begins to offer the connections of the loop.
+func (w *worker) beginOffers(fd int) {
+	o := &offers{again: firstAgain}
+	o.worker = w
+	o.socket.InitStream(w.loop, fd)
+	o.timer.Init(o)
+	w.walks = append(w.walks, &o.walk)
+	w.offers = append(w.offers, o)
+	o.receive()
+	o.visitAll()
+}
+
+// visitAll begins to visit the connections.
+func (o *offers) visitAll() {
+	o.state, o.next, o.picked, o.stays = offersWalking, o.worker.conns.First(), 0, [stayReasonCount]int{}
+	o.collect()
+}
+
+// collect brings some connections to rest.
+func (o *offers) collect() {
+	o.batch = o.batch[:0]
+	for visited := 0; o.next != nil && len(o.batch) < offerBatch; visited++ {
+		if visited == walkBatch {
+			o.setTimer(nextTurn) // it continues
+			break
+		}
+		c := connOf(o.next)
+		o.next = o.next.Next()
+		if c.phase == phaseClosed {
+			continue
+		}
+		switch why, can := c.canRest(); {
+		case !can:
+			o.stays[why]++
+		case o.refused[c.id]:
+			o.stays[staysRefused]++
+		default:
+			c.comeToRest(o)
+			o.batch = append(o.batch, c.leaving)
+		}
+	}
+	switch {
+	case len(o.batch) != 0:
+		o.picked += len(o.batch)
+		o.state, o.joins = offersJoining, len(o.batch)
+		o.setTimer(restTime)
+	case o.next == nil:
+		o.visited()
+	}
+}
+
+// visited ends a visit of all connections. The next one is soon if this one has offered some.
+func (o *offers) visited() {
+	if o.worker.offers[0] != o {
+		o.stays = [stayReasonCount]int{} // the first one counts them
+	}
+	for why, n := range o.stays {
+		o.worker.proxy.handovers.staying[why].Add(int64(n - o.counted[why]))
+	}
+	o.counted = o.stays
+	if o.again = min(2*o.again, lastAgain); o.picked != 0 {
+		o.again = firstAgain
+	}
+	o.state = offersResting
+	o.setTimer(o.again)
+}
+
+func (o *offers) setTimer(in time.Duration) {
+	l := o.worker.loop
+	l.SetTimer(&o.timer, l.Now()+int64(in))
+}
+
+// OnTimer visits the connections again, or sends the batch without those that do not come to rest.
+func (o *offers) OnTimer(int64) {
+	switch o.state {
+	case offersResting:
+		o.visitAll()
+	case offersWalking:
+		o.collect()
+	case offersJoining:
+		o.batch = slices.DeleteFunc(o.batch, func(h *leaving) bool {
+			late := h.state == leavingJoins
+			if late {
+				h.batch = nil // it is carried on
+				o.joins--
+			}
+			return late
+		})
+		o.joinedAll()
+	}
+}
+
+// joined notes that a connection of the batch rests, or was closed.
+func (o *offers) joined() {
+	if o.joins--; o.joins == 0 {
+		o.joinedAll()
+	}
+}
+
+// forget takes a connection out of the batch: it is closed.
+func (o *offers) forget(h *leaving) {
+	o.batch = slices.DeleteFunc(o.batch, func(other *leaving) bool { return other == h })
+}
+
+// joinedAll offers what is at rest.
+func (o *offers) joinedAll() {
+	o.worker.loop.StopTimer(&o.timer)
+	o.batch = slices.DeleteFunc(o.batch, func(h *leaving) bool { return h.conn == nil })
+	if len(o.batch) == 0 {
+		o.state = offersWalking
+		o.setTimer(nextTurn)
+		return
+	}
+	o.offer()
+}
+
+// offer sends the batch.
+func (o *offers) offer() {
+	var f handover.Frame
+	var fds []int
+	for i, h := range o.batch {
+		if len(f.Unsent) > offerBytes {
+			o.carryOn(i)
+			break
+		}
+		c := h.conn
+		r, unsent := c.record()
+		f.Records = append(f.Records, r)
+		fds = append(fds, c.sockets[client].Fd(), c.sockets[server].Fd())
+		for from := range unsent {
+			f.Unsent = append(f.Unsent, unsent[from]...)
+			if t := &h.rest[from].tube; t.Held() != 0 {
+				reader, writer := t.FDs()
+				fds = append(fds, reader, writer)
+			}
+		}
+		h.state = leavingOffered
+	}
+	var err error
+	if o.frame, err = f.Append(o.frame[:0]); err != nil {
+		o.end(err)
+		return
+	}
+	o.state = offersSending
+	o.socket.SendFDs(o.frame, fds).Connect(&o.send, o)
+	o.send.Start()
+}
+
+// carryOn lets the connections of the batch from an index on flow here.
+func (o *offers) carryOn(from int) {
+	left := o.batch[from:]
+	o.batch = o.batch[:from:from]
+	for _, h := range left {
+		h.batch = nil
+		h.conn.carryOn()
+	}
+}
+
+// SetValue awaits the answer, now that the frame is sent.
+func (o *offers) SetValue(n int) {
+	switch {
+	case o.state != offersSending:
+	case n < len(o.frame):
+		o.end(errEnds)
+	default:
+		o.state, o.frame = offersAwaiting, o.frame[:0]
+		o.answered() // it may be there already
+	}
+}
+
+// SetError ends the offers: the other process has ended.
+func (o *offers) SetError(err error) { o.end(err) }
+
+// SetStopped ends the offers: the loop is stopping.
+func (o *offers) SetStopped() { o.end(errEnds) }
+
+// Env returns an empty environment.
+func (o *offers) Env() sender.Env { return sender.EmptyEnv{} }
+
+func (o *offers) receive() {
+	o.socket.Recv(o.in[:]).Connect(&o.recv, (*offerAnswers)(o))
+	o.recv.Start()
+}
+
+// offerAnswers is offers as the receiver of answers.
+type offerAnswers offers
+
+// SetValue takes a part of an answer.
+func (a *offerAnswers) SetValue(n int) {
+	o := (*offers)(a)
+	if o.state == offersEnded {
+		return
+	}
+	if n == 0 {
+		o.end(errProcessEnded)
+		return
+	}
+	o.answer = append(o.answer, o.in[:n]...)
+	o.recv.Start()
+	o.answered()
+}
+
+// SetError ends the offers: the other process has ended.
+func (a *offerAnswers) SetError(err error) { (*offers)(a).end(err) }
+
+// SetStopped ends the offers: the loop is stopping.
+func (a *offerAnswers) SetStopped() { (*offers)(a).end(errEnds) }
+
+// Env returns an empty environment.
+func (a *offerAnswers) Env() sender.Env { return sender.EmptyEnv{} }
+
+// answered does what a whole answer says.
+func (o *offers) answered() {
+	if o.state != offersAwaiting {
+		return
+	}
+	a, ok, err := handover.DecodeAnswer(o.answer)
+	if err != nil {
+		o.resetBatch() // which process has these is not known
+		o.end(err)
+	}
+	if !ok || err != nil {
+		return
+	}
+	o.answer = o.answer[:0]
+	batch := o.batch
+	o.batch = nil
+	for i, h := range batch {
+		c, why := h.conn, a.Refused[i]
+		if why == "" && a.Error == "" {
+			o.worker.proxy.handovers.moved.Add(1)
+			c.leave()
+			continue
+		}
+		if a.Error == "" {
+			o.refuse(c, why)
+		}
+		h.batch = nil
+		c.carryOn()
+	}
+	if a.Error != "" {
+		o.end(&refusedError{a.Error})
+		return
+	}
+	o.state = offersWalking
+	o.collect()
+}
+
+// refuse remembers a connection that the other process does not take.
+func (o *offers) refuse(c *conn, why string) {
+	if o.refused == nil {
+		o.refused = map[uint64]bool{}
+	}
+	o.refused[c.id] = true
+	if entry := c.debug("the new process does not take a connection"); entry != nil {
+		entry.Write(names(c), zap.String("why", why))
+	}
+}
+
+// resetBatch resets the connections of the batch.
+func (o *offers) resetBatch() {
+	batch := o.batch
+	o.batch = nil
+	for _, h := range batch {
+		h.batch = nil
+		_ = h.postponed(reasonInternal, bothSides)
+		h.conn.carryOn()
+	}
+}
+
+// end ends the offers. What is at rest is carried on, unless the other process may have it: then its copies are closed
+// if this process ends.
+func (o *offers) end(why error) {
+	if o.state == offersEnded {
+		return
+	}
+	w := o.worker
+	if why != errEnds { //nolint:errorlint // it is bare
+		w.proxy.log.Warn("the new process takes no more connections", zap.Error(why))
+	}
+	sent := o.state == offersAwaiting
+	o.state = offersEnded
+	w.loop.StopTimer(&o.timer)
+	w.walks = slices.DeleteFunc(w.walks, func(k *walk) bool { return k == &o.walk })
+	w.offers = slices.DeleteFunc(w.offers, func(other *offers) bool { return other == o })
+	for i, n := range o.counted {
+		w.proxy.handovers.staying[i].Add(-int64(n))
+	}
+	o.next = nil
+	batch := o.batch
+	o.batch = nil
+	for _, h := range batch {
+		h.batch = nil
+		switch {
+		case h.state == leavingJoins: // it is carried on when it rests
+		case sent && why == errEnds: //nolint:errorlint // it is bare
+			h.conn.leave()
+		default:
+			h.conn.carryOn()
+		}
+	}
+	o.socket.Close().Connect(&o.closing, ignored{})
+	o.closing.Start()
+}
+
+var errProcessEnded = errors.New("it has ended")
+
+// ignored is a receiver of something that nobody waits for.
+type ignored struct{}
+
+func (ignored) SetValue(struct{}) {}
+func (ignored) SetError(error)    {}
+func (ignored) SetStopped()       {}
+func (ignored) Env() sender.Env   { return sender.EmptyEnv{} }
+
+// refusedError is why another process takes no connections.
+type refusedError struct{ why string }
+
+func (e *refusedError) Error() string { return e.why }

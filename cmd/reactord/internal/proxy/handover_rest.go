@@ -1,0 +1,322 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/handover"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// leaving is a flowing or draining connection that comes to rest, to be continued in another process; or one that has
+// come from another process, and is not continued yet. Its states:
+//
+//	joining → rested    the last operation on its sockets has completed
+//	rested  → offered   offer: its record is on its way to the other process
+//	arrived             its record has come from the other process, which has not heard yet that it is taken
+//	rested, offered, arrived → continued  carryOn: it flows, here
+//	offered, arrived → left  leave: it is the other process's
+//	joining, rested → dropped  the connection was closed
+//
+// From offered on, and when it has arrived, nothing is done with the sockets: the other process may have them.
+type leaving struct {
+	worker *worker
+	conn   *conn // nil: it was closed while it was joining
+	state  leavingState
+	batch  *offers // that it is to be in; nil: it is carried on when it rests
+	ops    [2]reactor.QuiesceOp
+	joins  uint8
+	rested int64 // when its rest began, on the clock of the loop; of one that has arrived, as in its record
+	rest   [2]rest
+	ends   bool // it is closed when it is carried on
+	why    closeReason
+	reset  sideSet
+}
+
+type leavingState uint8
+
+const (
+	leavingJoins leavingState = iota
+	leavingRests
+	leavingOffered
+	leavingArrived
+)
+
+// rest is what a direction has received and not sent, and when it may receive more.
+type rest struct {
+	bytes  []byte
+	tube   reactor.SplicePipe // with bytes, instead
+	refill int64              // when the bucket of a limited direction is full again
+	wait   int64              // until when it is held back
+}
+
+// some reports whether there are bytes.
+func (r *rest) some() bool { return len(r.bytes) != 0 || r.tube.Held() != 0 }
+
+// rests reports whether the connection comes to rest, or is at rest.
+func (c *conn) rests() bool { return c.leaving != nil }
+
+// canRest reports whether the connection can be continued elsewhere now, and if not, why.
+func (c *conn) canRest() (stays stayReason, can bool) {
+	switch {
+	case c.tls != nil:
+		return staysTLS, false
+	case c.phase != phaseFlowing && c.phase != phaseDraining, c.dial != nil, c.opening != nil:
+		return staysSetup, false
+	case c.leaving != nil:
+		return staysBusy, false
+	}
+	return 0, true
+}
+
+// comeToRest joins what is in flight on the sockets. Bytes that have arrived are kept, and so is what a send leaves.
+func (c *conn) comeToRest(batch *offers) {
+	w := c.worker()
+	h := w.leavings.Get()
+	*h = leaving{worker: w, conn: c, batch: batch, joins: 2, rested: w.loop.Now()}
+	c.leaving = h
+	for side := range c.sockets {
+		c.sockets[side].Quiesce().Connect(&h.ops[side], h)
+	}
+	for side := range c.sockets {
+		h.ops[side].Start()
+	}
+}
+
+// SetValue notes that a socket is at rest.
+func (h *leaving) SetValue(struct{}) {
+	if h.joins--; h.joins != 0 {
+		return
+	}
+	batch, c := h.batch, h.conn
+	if c == nil {
+		h.worker.leavings.Put(h)
+	} else if c.atRest(); batch == nil {
+		c.carryOn()
+		return
+	}
+	if batch != nil {
+		batch.joined()
+	}
+}
+
+// SetError notes that a socket is being closed.
+func (h *leaving) SetError(error) { h.SetValue(struct{}{}) }
+
+// SetStopped cannot happen: a socket is joined in any case.
+func (h *leaving) SetStopped() {}
+
+// Env returns an empty environment.
+func (h *leaving) Env() sender.Env { return sender.EmptyEnv{} }
+
+// atRest collects what is in flight, now that no operation is.
+func (c *conn) atRest() {
+	h := c.leaving
+	h.state = leavingRests
+	c.loop().StopTimer(&c.timer)
+	c.forgetWatch()
+	for from := range c.pipes {
+		p := &c.pipes[from]
+		if t := p.throttle; t != nil {
+			if t.waits {
+				h.rest[from].wait = t.until
+			}
+			t.end()
+			h.rest[from].refill = t.own.RefilledAt()
+			p.throttle = nil
+		}
+		if p.out == nil {
+			continue
+		}
+		if s := p.out.splice; s != nil && s.tube.Held() != 0 {
+			h.rest[from].tube, s.tube = s.tube, reactor.SplicePipe{}
+		}
+		if p.out.splice != nil {
+			p.out.splice.end()
+		}
+		h.rest[from].bytes = p.out.unsent()
+		p.releaseTransfer()
+	}
+}
+
+// dropRest ends the rest of a connection that is closed: what it holds is dropped.
+func (c *conn) dropRest() {
+	h := c.leaving
+	if h == nil {
+		return
+	}
+	c.leaving = nil
+	for from := range c.pipes {
+		p := &c.pipes[from]
+		if h.rest[from].tube.Held() != 0 {
+			h.rest[from].tube.Close()
+		}
+		h.rest[from] = rest{}
+		if t := p.out; t != nil && t.stopped {
+			if t.splice != nil {
+				t.splice.end()
+			}
+			t.release(len(t.queue))
+			p.releaseTransfer()
+		}
+	}
+	h.conn = nil
+	if h.joins == 0 {
+		if h.batch != nil {
+			h.batch.forget(h)
+		}
+		h.worker.leavings.Put(h)
+	}
+}
+
+// postponed reports whether the connection must not be closed yet, because another process may have it; it is closed
+// when it is carried on.
+func (h *leaving) postponed(why closeReason, reset sideSet) bool {
+	if h.state < leavingOffered {
+		return false
+	}
+	if !h.ends {
+		h.ends, h.why, h.reset = true, why, reset
+	}
+	return true
+}
+
+// carryOn lets a connection at rest flow.
+func (c *conn) carryOn() {
+	h, w := c.leaving, c.worker()
+	rests, ends, why, reset := h.rest, h.ends, h.why, h.reset
+	c.leaving = nil
+	w.leavings.Put(h)
+	if ends || w.state == workerClosed {
+		for from := range rests {
+			if rests[from].some() {
+				reset |= 1 << (1 - from) // it would miss bytes
+			}
+			if rests[from].tube.Held() != 0 {
+				rests[from].tube.Close()
+			}
+		}
+		if !ends {
+			why, reset = reasonKilled, bothSides
+		}
+		c.close(why, reset)
+		return
+	}
+	if c.phase == phaseFlowing {
+		c.limitBytes()
+	}
+	for from := range c.pipes {
+		c.pipes[from].carryOn(c, from, &rests[from])
+	}
+	for from := range c.pipes {
+		if s := c.pipes[from].state; s == pipeEOF || s == pipeHalfClosed {
+			c.watchForReset(from)
+		}
+	}
+	if c.phase == phaseDraining {
+		c.tryReset()
+		return
+	}
+	c.setTimer(c.lastActive + int64(c.patience())/idleChecks)
+}
+
+// carryOn sends what is left, and then receives. A direction that has ended is received from at once, so that the
+// socket knows that its peer has sent EOF.
+func (p *pipe) carryOn(c *conn, from int, r *rest) {
+	p.conn, p.from, p.bulk = c, uint8(from), 0
+	now := c.loop().Now()
+	if t := p.throttle; t != nil {
+		if t.own.RefillAt(r.refill); r.wait > now {
+			t.waitUntil(r.wait)
+		}
+	}
+	p.held = true
+	if p.state != pipeOpen || c.phase == phaseDraining {
+		p.start(c, from)
+	}
+	if !r.some() {
+		p.receiveMore(0)
+		return
+	}
+	p.out = c.worker().transfers.Get()
+	p.out.begin(p)
+	if r.tube.Held() == 0 {
+		p.out.rest = r.bytes
+		p.out.flush()
+		return
+	}
+	p.continueSplice(r.tube)
+}
+
+// continueSplice sends what a kernel pipe holds, and then receives.
+func (p *pipe) continueSplice(tube reactor.SplicePipe) {
+	w := p.conn.worker()
+	if w.proxy.budget.Pipes().Take() != limit.Granted {
+		w.proxy.budget.Pipes().Force()
+	}
+	s := w.splices.Get()
+	*s = splice{pipe: p, tube: tube}
+	w.splicing++
+	p.out.splice = s
+	s.run()
+}
+
+// leave ends the connection here, without a word to its peers: another process has it.
+func (c *conn) leave() {
+	h := c.leaving
+	for from := range h.rest {
+		if h.rest[from].tube.Held() != 0 {
+			h.rest[from].tube.Close()
+		}
+		h.rest[from] = rest{}
+	}
+	h.batch = nil
+	c.why = reasonMoved
+	c.closeSockets(bothSides)
+}
+
+// record describes the connection, which is at rest, and returns its bytes that were not sent.
+func (c *conn) record() (r handover.Record, unsent [2][]byte) {
+	h, now := c.leaving, c.loop().Now()
+	r = handover.Record{
+		ID: c.id, Listener: c.listener.shared.key, ListenerName: c.listener.name(),
+		Backend: c.backendName(), Server: c.serverAddr(), ServerName: c.serverName(),
+		Settings: handover.SettingsOf(c.config), Rested: time.Now().UnixNano() - (now - h.rested),
+		Age: c.age(), Idle: c.idleFor(),
+		Acked: c.acked, KeepAlive: c.keepAliveOn, LastFrom: handover.Which(c.lastFrom),
+	}
+	if c.checkedAt >= c.lastActive {
+		r.Checked = time.Duration(max(c.time()-c.checkedAt, 1))
+	}
+	if c.phase == phaseDraining {
+		side := handover.Client
+		if c.why == reasonServerReset {
+			side = handover.Server
+		}
+		r.Reset = &side
+	}
+	for from := range c.pipes {
+		p, s := &c.pipes[from], &r.Sides[from]
+		*s = handover.Side{
+			TCP:   from == client && c.listener.tcp || from == server && !c.serverAddr().IsUnix(),
+			State: handover.SideState(c.sides[from]), Flow: handover.Flow(p.state), Bytes: p.bytes, Skipped: p.skipped,
+			Unsent: len(h.rest[from].bytes), Piped: h.rest[from].tube.Held(),
+		}
+		unsent[from] = h.rest[from].bytes
+		if at := max(h.rest[from].refill, h.rest[from].wait); at > now {
+			s.Throttle = &handover.Throttle{
+				Refill: time.Duration(max(h.rest[from].refill-now, 0)), Wait: time.Duration(max(h.rest[from].wait-now, 0)),
+			}
+		}
+	}
+	if k := c.identity; k != nil {
+		r.Identity = &handover.Identity{
+			Client: k.clientAddr, Destination: k.destination, SNI: k.SNI, ALPN: k.Negotiated, Route: k.Route,
+		}
+	}
+	if c.log != nil {
+		r.Log = c.log.handOver(now)
+	}
+	return r, unsent
+}
