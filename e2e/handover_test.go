@@ -63,7 +63,10 @@ func TestUpgradeMovesConnections(t *testing.T) {
 		writeFile(t, config, text(i+1))
 		g.upgrade()
 		g.awaitGone(old)
-		time.Sleep(50 * time.Millisecond)
+		before := load.connections.Load()
+		eventually(t, "connections are made", func() bool {
+			return load.connections.Load() > before+20 || len(load.errs) > 0
+		})
 	}
 	status := run(t, "ctl", "--address", "unix://"+dir+"/admin", "status")
 	if strings.Contains(status.stdout, "old process") {

@@ -82,6 +82,19 @@ var streams = []row{
 		closedFromCallback: never("it is closed by then"),
 		loopStopping:       value(0), // nor by the loop
 	})},
+	{"quiesce", true, quiesce, instant.with(cells{
+		alreadyStopped:     value(0), // it cannot be stopped
+		successImmediately: value(0),
+		successLater:       value(0),
+		endOfFile:          value(0),
+		resetBefore:        value(0),
+		reused:             value(0).then(value(0)),
+		stoppedTwice:       value(0),
+		closedBefore:       fails(net.ErrClosed),
+		closedWhileQueued:  fails(net.ErrClosed),
+		closedFromCallback: value(0),
+		loopStopping:       value(0), // nor by the loop
+	})},
 	{"nop", false, nop, instant.with(socketless).with(cells{
 		successImmediately: value(0),
 		reused:             value(0).then(value(0)),
@@ -467,17 +480,35 @@ func closeSocket(s *stage, blocked bool) *subject {
 	op := new(reactor.CloseOp)
 	socket.Close().Connect(op, &receiver[struct{}]{trace: x.trace})
 	x.start = op.Start
-	if !blocked {
-		return x
+	if blocked {
+		x.intact = beginReceive(s, socket)
 	}
+	return x
+}
+
+// beginReceive begins a receive on a socket, and returns what asserts that it has been joined.
+func beginReceive(s *stage, socket *reactor.Socket) (joined func()) {
 	recv := new(reactor.RecvOp)
 	tr := newTrace(s)
 	socket.Recv(make([]byte, 8)).Connect(recv, &receiver[int]{trace: tr})
 	s.do(func() { tr.begin(recv.Start) })
-	x.intact = func() {
+	return func() {
 		if tr.last.Channel == sendertest.None {
-			s.t.Error("a receive on a closed socket is still in flight")
+			s.t.Error("a receive on the socket is still in flight")
 		}
+	}
+}
+
+// quiesce joins the operations of a connection, on which a receive is in flight if blocked.
+func quiesce(s *stage, blocked bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	socket, p := s.pair(false)
+	x.socket, x.end, x.reset = socket, p.finish, p.reset
+	op := new(reactor.QuiesceOp)
+	socket.Quiesce().Connect(op, &receiver[struct{}]{trace: x.trace})
+	x.start = op.Start
+	if blocked {
+		x.intact = beginReceive(s, socket)
 	}
 	return x
 }

@@ -68,7 +68,7 @@ func (d *adminDaemon) Status() admin.Status {
 		s.Connections += int(all.Listeners[i].Connections)
 	}
 	if h := d.proxy.Handovers(); h.Moved+h.Taken != 0 || len(h.Staying) != 0 {
-		s.Handover = &admin.Handover{Moved: h.Moved, Taken: h.Taken, Staying: h.Staying}
+		s.Handover = &h
 	}
 	s.Predecessors = d.predecessors.statuses()
 	open := s.Connections

@@ -244,6 +244,9 @@ func (c *conn) closeSockets(open sideSet) {
 	c.endThrottles()
 	c.loop().StopTimer(&c.timer)
 	c.dropRest()
+	for from := range c.pipes {
+		c.pipes[from].dropStopped()
+	}
 	c.takeCloseOps()
 	for side := range c.sockets {
 		if open.has(side) {

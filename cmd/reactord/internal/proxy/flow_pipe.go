@@ -251,6 +251,19 @@ func (p *pipe) releaseTransfer() *conn {
 	return p.conn
 }
 
+// dropStopped drops the bytes of a direction of which nothing is in flight, because the connection rests.
+func (p *pipe) dropStopped() {
+	t := p.out
+	if t == nil || !t.stopped {
+		return
+	}
+	if t.splice != nil {
+		t.splice.end()
+	}
+	t.release(len(t.queue))
+	p.releaseTransfer()
+}
+
 // grant grants credits to the receive of a direction when the limits allow it.
 func (p *pipe) grant(credits int) {
 	if p.throttle == nil {
@@ -267,7 +280,7 @@ func (p *pipe) receiveMore(credits int) {
 		if credits != 0 {
 			p.recv.Grant(credits)
 		}
-	case !p.out.sendsRest() && (p.throttle == nil || !p.throttle.waits):
+	case !p.conn.rests() && !p.out.sendsRest() && (p.throttle == nil || !p.throttle.waits):
 		p.start(p.conn, int(p.from))
 	}
 }

@@ -18,7 +18,7 @@ type transfer struct {
 	splice  *splice // moves the bytes instead, if not nil
 	rest    []byte  // of before the connection came to rest; sent first
 	sent    int     // bytes of the first lease that were sent before the connection came to rest
-	stopped bool    // nothing is in flight, because the connection rests
+	stopped bool    // there are bytes, and nothing is in flight, because the connection rests
 }
 
 func (t *transfer) begin(p *pipe) {
@@ -58,6 +58,7 @@ func (t *transfer) flush() {
 		t.stopped = true
 		return
 	}
+	t.stopped = false
 	t.send.Reset()
 	if t.bytes = len(t.rest); t.bytes != 0 {
 		t.send.Add(t.rest)
@@ -82,7 +83,7 @@ func (t *transfer) SetValue(sent int) {
 	case sent < t.bytes:
 		t.stop(sent)
 		return
-	case t.rest != nil:
+	case len(t.rest) != 0:
 		t.rest = nil
 		c.touch()
 		t.pipe.receiveMore(0)
@@ -132,7 +133,7 @@ func (t *transfer) stop(sent int) {
 		return
 	}
 	t.stopped = true
-	if t.rest != nil {
+	if len(t.rest) != 0 {
 		t.rest = t.rest[sent:]
 		return
 	}
@@ -146,7 +147,7 @@ func (t *transfer) stop(sent int) {
 }
 
 // sendsRest reports whether bytes of before the rest are in flight. t may be nil.
-func (t *transfer) sendsRest() bool { return t != nil && (t.rest != nil || t.splice != nil) }
+func (t *transfer) sendsRest() bool { return t != nil && (len(t.rest) != 0 || t.splice != nil) }
 
 // unsent returns the bytes of a stopped transfer, and releases their buffers.
 func (t *transfer) unsent() (b []byte) {

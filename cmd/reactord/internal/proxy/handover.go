@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -84,7 +85,7 @@ func StayReasons() []stats.Count {
 	return all
 }
 
-// stayReason is why a connection is not offered.
+// stayReason says why a connection is not offered.
 type stayReason uint8
 
 const (
@@ -99,7 +100,7 @@ var stayReasons = [stayReasonCount]string{
 	staysSetup: "setup", staysTLS: "tls", staysBusy: "busy", staysRefused: "refused",
 }
 
-// handovers is what a proxy gives to other processes, and takes from them.
+// handovers counts what a proxy gives to other processes, and takes from them.
 type handovers struct {
 	channels atomic.Uint64 // so far
 	moved    atomic.Uint64 // connections that other processes have taken
@@ -130,7 +131,7 @@ func (h *handovers) opened(n int) {
 	}
 }
 
-// listener returns the listener of a connection of another process: of the plan, or one that is retired.
+// listenerFor returns the listener of a connection of another process: of the plan, or one that is retired.
 func (p *Proxy) listenerFor(r *handover.Record) *sharedListener {
 	if s := p.table.Load().byKey[r.Listener]; s != nil {
 		return s
@@ -142,8 +143,9 @@ func (p *Proxy) listenerFor(r *handover.Record) *sharedListener {
 	if s == nil {
 		s = &sharedListener{key: r.Listener, address: r.Listener.Bind, path: r.Listener.Path}
 		s.admission.Init(p.budget)
-		s.settings.Store(&settings{Listener: &plan.Listener{}})
-		s.settings.Load().Name = r.ListenerName
+		retired := &plan.Listener{}
+		retired.Name = r.ListenerName
+		s.settings.Store(&settings{Listener: retired})
 		for _, w := range p.workers {
 			l := newListener(w, s)
 			l.state, l.tcp = listenerClosed, r.Sides[client].TCP
@@ -206,6 +208,16 @@ func discard(w *worker, fds ...int) {
 		var s reactor.Socket
 		s.Init(w.loop, fd)
 		s.Discard()
+	}
+}
+
+// closeHandovers ends the handovers of a worker that resets its connections, as soon as it is known whose they are.
+func (w *worker) closeHandovers() {
+	for _, o := range slices.Clone(w.offers) {
+		o.close()
+	}
+	for _, t := range slices.Clone(w.takings) {
+		t.close()
 	}
 }
 

@@ -62,6 +62,8 @@ const (
 	offerBytes = 1 << 20
 	// restTime bounds how long those of a batch that are at rest wait for the others.
 	restTime = 5 * time.Millisecond
+	// answerTime bounds how long a process that resets its connections waits for the other one, which may be stopped.
+	answerTime = time.Second
 	// Between two visits of all connections: for those that can rest only later.
 	firstAgain = 10 * time.Millisecond
 	lastAgain  = time.Second
@@ -139,13 +141,16 @@ func (o *offers) setTimer(in time.Duration) {
 	l.SetTimer(&o.timer, l.Now()+int64(in))
 }
 
-// OnTimer visits the connections again, or sends the batch without those that do not come to rest.
+// OnTimer visits the connections again; sends the batch without those that do not come to rest; or waits for the other
+// process no longer: see close.
 func (o *offers) OnTimer(int64) {
 	switch o.state {
 	case offersResting:
 		o.visitAll()
 	case offersWalking:
 		o.collect()
+	case offersSending, offersAwaiting:
+		o.end(errEnds)
 	case offersJoining:
 		o.batch = slices.DeleteFunc(o.batch, func(h *leaving) bool {
 			late := h.state == leavingJoins
@@ -159,7 +164,7 @@ func (o *offers) OnTimer(int64) {
 	}
 }
 
-// joined notes that a connection of the batch rests, or was closed.
+// joined notes that a connection of the batch rests, or was closed before.
 func (o *offers) joined() {
 	if o.joins--; o.joins == 0 {
 		o.joinedAll()
@@ -169,12 +174,14 @@ func (o *offers) joined() {
 // forget takes a connection out of the batch: it is closed.
 func (o *offers) forget(h *leaving) {
 	o.batch = slices.DeleteFunc(o.batch, func(other *leaving) bool { return other == h })
+	if h.state == leavingJoins {
+		o.joined()
+	}
 }
 
 // joinedAll offers what is at rest.
 func (o *offers) joinedAll() {
 	o.worker.loop.StopTimer(&o.timer)
-	o.batch = slices.DeleteFunc(o.batch, func(h *leaving) bool { return h.conn == nil })
 	if len(o.batch) == 0 {
 		o.state = offersWalking
 		o.setTimer(nextTurn)
@@ -311,6 +318,10 @@ func (o *offers) answered() {
 		o.end(&refusedError{a.Error})
 		return
 	}
+	if o.worker.state == workerClosed {
+		o.end(errEnds)
+		return
+	}
 	o.state = offersWalking
 	o.collect()
 }
@@ -335,6 +346,16 @@ func (o *offers) resetBatch() {
 		_ = h.postponed(reasonInternal, bothSides)
 		h.conn.carryOn()
 	}
+}
+
+// close ends the offers, because this process resets its connections. Those that the other process may have wait for
+// its answer, for answerTime at most.
+func (o *offers) close() {
+	if o.state != offersSending && o.state != offersAwaiting {
+		o.end(errEnds)
+		return
+	}
+	o.setTimer(answerTime)
 }
 
 // end ends the offers. What is at rest is carried on, unless the other process may have it: then its copies are closed

@@ -54,6 +54,12 @@ type rest struct {
 // some reports whether there are bytes.
 func (r *rest) some() bool { return len(r.bytes) != 0 || r.tube.Held() != 0 }
 
+// drop drops the bytes.
+func (r *rest) drop() {
+	r.tube.Close()
+	*r = rest{}
+}
+
 // rests reports whether the connection comes to rest, or is at rest.
 func (c *conn) rests() bool { return c.leaving != nil }
 
@@ -89,16 +95,15 @@ func (h *leaving) SetValue(struct{}) {
 	if h.joins--; h.joins != 0 {
 		return
 	}
-	batch, c := h.batch, h.conn
-	if c == nil {
+	if h.conn == nil {
 		h.worker.leavings.Put(h)
-	} else if c.atRest(); batch == nil {
-		c.carryOn()
 		return
 	}
-	if batch != nil {
-		batch.joined()
+	if h.conn.atRest(); h.batch == nil {
+		h.conn.carryOn()
+		return
 	}
+	h.batch.joined()
 }
 
 // SetError notes that a socket is being closed.
@@ -129,11 +134,11 @@ func (c *conn) atRest() {
 		if p.out == nil {
 			continue
 		}
-		if s := p.out.splice; s != nil && s.tube.Held() != 0 {
-			h.rest[from].tube, s.tube = s.tube, reactor.SplicePipe{}
-		}
-		if p.out.splice != nil {
-			p.out.splice.end()
+		if s := p.out.splice; s != nil {
+			if s.tube.Held() != 0 {
+				h.rest[from].tube, s.tube = s.tube, reactor.SplicePipe{}
+			}
+			s.end()
 		}
 		h.rest[from].bytes = p.out.unsent()
 		p.releaseTransfer()
@@ -147,27 +152,17 @@ func (c *conn) dropRest() {
 		return
 	}
 	c.leaving = nil
-	for from := range c.pipes {
-		p := &c.pipes[from]
-		if h.rest[from].tube.Held() != 0 {
-			h.rest[from].tube.Close()
-		}
-		h.rest[from] = rest{}
-		if t := p.out; t != nil && t.stopped {
-			if t.splice != nil {
-				t.splice.end()
-			}
-			t.release(len(t.queue))
-			p.releaseTransfer()
-		}
+	for from := range h.rest {
+		h.rest[from].drop()
 	}
-	h.conn = nil
+	batch := h.batch
+	h.conn, h.batch = nil, nil
+	if batch != nil {
+		batch.forget(h)
+	}
 	if h.joins == 0 {
-		if h.batch != nil {
-			h.batch.forget(h)
-		}
 		h.worker.leavings.Put(h)
-	}
+	} // else it is when the sockets are joined
 }
 
 // postponed reports whether the connection must not be closed yet, because another process may have it; it is closed
@@ -193,9 +188,7 @@ func (c *conn) carryOn() {
 			if rests[from].some() {
 				reset |= 1 << (1 - from) // it would miss bytes
 			}
-			if rests[from].tube.Held() != 0 {
-				rests[from].tube.Close()
-			}
+			rests[from].drop()
 		}
 		if !ends {
 			why, reset = reasonKilled, bothSides
@@ -206,72 +199,72 @@ func (c *conn) carryOn() {
 	if c.phase == phaseFlowing {
 		c.limitBytes()
 	}
-	for from := range c.pipes {
-		c.pipes[from].carryOn(c, from, &rests[from])
+	for from := range c.pipes { // both, before one of them finds out that a side is gone
+		c.pipes[from].restore(c, from, &rests[from])
 	}
 	for from := range c.pipes {
-		if s := c.pipes[from].state; s == pipeEOF || s == pipeHalfClosed {
-			c.watchForReset(from)
+		if c.phase != phaseClosed {
+			c.pipes[from].carryOn()
 		}
 	}
-	if c.phase == phaseDraining {
+	switch c.phase {
+	case phaseFlowing:
+		for from := range c.pipes {
+			if s := c.pipes[from].state; s == pipeEOF || s == pipeHalfClosed {
+				c.watchForReset(from)
+			}
+		}
+		c.setTimer(c.lastActive + int64(c.patience())/idleChecks)
+	case phaseDraining:
 		c.tryReset()
+	}
+}
+
+// restore makes a direction one that is about to send what is left of it.
+func (p *pipe) restore(c *conn, from int, r *rest) {
+	p.conn, p.from, p.bulk, p.held = c, uint8(from), 0, true
+	if t := p.throttle; t != nil {
+		if t.own.RefillAt(r.refill); r.wait > c.loop().Now() {
+			t.waitUntil(r.wait)
+		}
+	}
+	if !r.some() {
 		return
 	}
-	c.setTimer(c.lastActive + int64(c.patience())/idleChecks)
+	w := c.worker()
+	p.out = w.transfers.Get()
+	p.out.begin(p)
+	p.out.rest, p.out.stopped = r.bytes, true
+	if r.tube.Held() != 0 {
+		if w.proxy.budget.Pipes().Take() != limit.Granted {
+			w.proxy.budget.Pipes().Force()
+		}
+		p.out.splice = w.splices.Get()
+		*p.out.splice = splice{pipe: p, tube: r.tube}
+		w.splicing++
+	}
 }
 
 // carryOn sends what is left, and then receives. A direction that has ended is received from at once, so that the
 // socket knows that its peer has sent EOF.
-func (p *pipe) carryOn(c *conn, from int, r *rest) {
-	p.conn, p.from, p.bulk = c, uint8(from), 0
-	now := c.loop().Now()
-	if t := p.throttle; t != nil {
-		if t.own.RefillAt(r.refill); r.wait > now {
-			t.waitUntil(r.wait)
-		}
+func (p *pipe) carryOn() {
+	if p.state != pipeOpen || p.conn.phase == phaseDraining {
+		p.start(p.conn, int(p.from))
 	}
-	p.held = true
-	if p.state != pipeOpen || c.phase == phaseDraining {
-		p.start(c, from)
-	}
-	if !r.some() {
+	switch t := p.out; {
+	case t == nil:
 		p.receiveMore(0)
-		return
+	case t.splice != nil:
+		t.stopped = false
+		t.splice.run()
+	default:
+		t.flush()
 	}
-	p.out = c.worker().transfers.Get()
-	p.out.begin(p)
-	if r.tube.Held() == 0 {
-		p.out.rest = r.bytes
-		p.out.flush()
-		return
-	}
-	p.continueSplice(r.tube)
-}
-
-// continueSplice sends what a kernel pipe holds, and then receives.
-func (p *pipe) continueSplice(tube reactor.SplicePipe) {
-	w := p.conn.worker()
-	if w.proxy.budget.Pipes().Take() != limit.Granted {
-		w.proxy.budget.Pipes().Force()
-	}
-	s := w.splices.Get()
-	*s = splice{pipe: p, tube: tube}
-	w.splicing++
-	p.out.splice = s
-	s.run()
 }
 
 // leave ends the connection here, without a word to its peers: another process has it.
 func (c *conn) leave() {
-	h := c.leaving
-	for from := range h.rest {
-		if h.rest[from].tube.Held() != 0 {
-			h.rest[from].tube.Close()
-		}
-		h.rest[from] = rest{}
-	}
-	h.batch = nil
+	c.leaving.batch = nil
 	c.why = reasonMoved
 	c.closeSockets(bothSides)
 }

@@ -165,8 +165,12 @@ func (s *replied) SetValue(n int) {
 		t.end(errEnds)
 	default:
 		t.carryOn()
-		if t.failed != nil {
+		switch {
+		case t.failed != nil:
 			t.end(t.failed)
+			return
+		case t.worker.state == workerClosed:
+			t.end(errEnds)
 			return
 		}
 		t.state = takingReads
@@ -201,6 +205,13 @@ func (t *taking) carryOn() {
 		h.taken.Add(1)
 		h.pause.Observe(max(now-c.leaving.rested, 0))
 		c.carryOn()
+	}
+}
+
+// close ends the taking, because this process resets its connections; when it has sent its answer, if it is about to.
+func (t *taking) close() {
+	if t.state != takingAnswers {
+		t.end(errEnds)
 	}
 }
 

@@ -66,13 +66,22 @@ func TestHandover(t *testing.T) {
 			}
 			_ = old.Close()
 			p = next
-			time.Sleep(20 * time.Millisecond)
+			before := next.moved()
+			waitFor(t, "bytes flow", func() bool { return next.moved() > before+256<<10 })
 		}
 		close(stop)
 		clients.Wait()
 		waitFor(t, "all connections have ended", func() bool { return p.Open() == 0 })
 		expectEnd(t, p, reasonNormal)
 	})
+}
+
+// moved returns how many bytes the listeners have moved.
+func (p *Proxy) moved() (n uint64) {
+	for _, l := range p.table.Load().listeners {
+		n += moved(l, client) + moved(l, server)
+	}
+	return n
 }
 
 // stream sends random bytes from one end to the other, in bursts, until stop is closed, and compares them.
@@ -162,7 +171,7 @@ func TestHandoverToNobody(t *testing.T) {
 			"it refuses": func(fd int) {
 				_ = unix.SetNonblock(fd, false)
 				_, _ = unix.Write(fd, []byte("\x00\x00\x00\x0f{\"error\":\"old\"}"))
-				time.Sleep(50 * time.Millisecond)
+				_, _ = io.Copy(io.Discard, fdReader(fd)) // until the proxy has closed its end
 				_ = unix.Close(fd)
 			},
 		} {

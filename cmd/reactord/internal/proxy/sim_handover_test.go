@@ -74,9 +74,9 @@ type simulatedProcess struct {
 
 func simulateHandover(k *simring.Kernel) *handoverSimulation {
 	rng := k.Rand()
-	s := &handoverSimulation{simulation: simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(6)}}
+	s := &handoverSimulation{simulation: simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(12)}}
 	s.kills = rng.IntN(3) == 0
-	s.hurry = s.kills || rng.IntN(8) == 0
+	s.hurry = s.kills || rng.IntN(3) == 0
 	bulk := rng.IntN(2) == 0
 	s.bulk = bulk
 	b := Backend{Name: "b", Buffer: 1 << rng.IntN(14), HalfCloseTimeout: time.Hour, IdleTimeout: 2 * time.Hour}
@@ -101,6 +101,7 @@ func simulateHandover(k *simring.Kernel) *handoverSimulation {
 			Victim:     k.NewVictim(fmt.Sprintf("process%d", i)),
 			simulation: simulation{k: k, talk: s.talk},
 		}
+		p.spawn = func(name string, f func(*simring.Thread)) *simring.Thread { return p.Go(p.Name()+" "+name, f) }
 		s.processes[i] = p
 		next := b
 		if i == 1 && rng.IntN(4) == 0 {
@@ -134,27 +135,6 @@ func simulateHandover(k *simring.Kernel) *handoverSimulation {
 	}
 	k.Go("upgrade", s.upgrade)
 	return s
-}
-
-// start prepares the proxy, and runs its loops as threads of the process.
-func (p *simulatedProcess) start(cfg fixture, b Backend, loops []*reactor.Loop) {
-	cfg.Backends, cfg.seed = []Backend{b}, 1
-	proxy, err := cfg.prepare(loops)
-	if err != nil {
-		p.k.Errorf("prepare: %v", err)
-		return
-	}
-	p.proxy, p.running = proxy, len(proxy.workers)
-	for i, w := range proxy.workers {
-		p.Go(fmt.Sprintf("%s loop%d", p.Name(), i), func(t *simring.Thread) {
-			err := w.loop.Run(func() {
-				w.start()
-				p.up++
-			})
-			p.running--
-			program.Ended(p.k, w.loop, err)
-		})
-	}
 }
 
 // splicing returns how many directions are spliced.
@@ -217,6 +197,10 @@ func (s *handoverSimulation) upgrade(t *simring.Thread) {
 	first.proxy.each((*worker).drain) // it accepts what is queued
 	for range max(len(first.proxy.workers), len(second.proxy.workers)) {
 		s.connect(first, second)
+	}
+	if s.hurry {
+		t.Sleep(time.Duration(rng.Int64N(1 << rng.IntN(20))))
+		first.closeSome(t)
 	}
 	if s.kills {
 		t.Sleep(time.Duration(rng.Int64N(1 << rng.IntN(24))))

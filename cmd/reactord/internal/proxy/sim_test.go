@@ -99,7 +99,8 @@ type simulation struct {
 	running int               // loops
 	threads []*simring.Thread // the loops'
 	clients int
-	hurry   bool // the proxy is closed while there are connections
+	hurry   bool                                                       // the proxy is closed while there are connections
+	spawn   func(name string, f func(*simring.Thread)) *simring.Thread // makes the loops' threads; nil: the kernel does
 }
 
 // simulate puts a proxy on the kernel: one or two listeners on one to three loops before one to three servers, of which
@@ -201,8 +202,11 @@ func (s *simulation) start(cfg fixture, b Backend, loops []*reactor.Loop) {
 // run runs the loops of the proxy.
 func (s *simulation) run(p *Proxy) {
 	s.proxy, s.running = p, len(p.workers)
+	if s.spawn == nil {
+		s.spawn = s.k.Go
+	}
 	for i, w := range p.workers {
-		s.k.Go(fmt.Sprintf("loop%d", i), func(t *simring.Thread) {
+		s.spawn(fmt.Sprintf("loop%d", i), func(t *simring.Thread) {
 			s.threads = append(s.threads, t)
 			err := w.loop.Run(func() {
 				w.start()

@@ -149,7 +149,7 @@ func (w *worker) drain() { w.advance(workerDraining) }
 // close stops accepting and resets the connections.
 func (w *worker) close() {
 	w.advance(workerClosed)
-	w.endHandovers()
+	w.closeHandovers()
 	for l := w.conns.First(); l != nil; {
 		next := l.Next()
 		connOf(l).close(reasonKilled, bothSides)

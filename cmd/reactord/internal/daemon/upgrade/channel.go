@@ -16,7 +16,7 @@ import (
 // sending it one end of a new socket pair, with a byte that says what for. So any process with the socket can connect,
 // several at a time, and it is passed on to the next successor.
 
-// purpose is what a connection to a predecessor is for. One that does not know it takes requests.
+// purpose says what a connection to a predecessor is for. One that does not know it takes requests.
 type purpose byte
 
 const (
@@ -183,8 +183,8 @@ func (c *channel) Close() (err error) {
 func (c *channel) Addr() net.Addr { return c.socket.LocalAddr() }
 
 // Confirm lets the successor continue, which waits until the service manager knows it. It returns a listener for
-// connections of the successor and those after it: see [Predecessor.Dial]. While the listener is accepted from,
-// handOver is called with those of [Predecessor.DialConnections]; it takes the descriptor over.
+// connections of the successor and those after it: see [Predecessor.Dial]. While the listener is accepted from, it
+// calls handOver with those of [Predecessor.DialConnections], which takes the descriptor over.
 func (s *Successor) Confirm(handOver func(fd int)) (net.Listener, error) {
 	_, err := s.socket.Write([]byte{confirmation})
 	if err != nil {

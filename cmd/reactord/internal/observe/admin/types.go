@@ -45,8 +45,8 @@ type Status struct {
 	LastReload  *Reload          `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
 	Drain       *Drain           `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
 
-	Handover     *Handover     `json:"handover,omitempty" doc:"Connections that have moved between processes, if some have."`
-	Predecessors []Predecessor `json:"predecessors,omitempty" doc:"Old processes of upgrades that still have connections, most recent first."`
+	Handover     *stats.Handovers `json:"handover,omitempty" doc:"Connections that have moved between processes, if some have."`
+	Predecessors []Predecessor    `json:"predecessors,omitempty" doc:"Old processes of upgrades that still have connections, most recent first."`
 }
 
 // Predecessor is an old process of an upgrade that still has connections.
@@ -61,13 +61,6 @@ type Predecessor struct {
 
 	Moved   uint64        `json:"moved,omitempty" doc:"Connections that new processes have taken from it."`
 	Staying []stats.Count `json:"staying,omitempty" doc:"Its connections that have not moved, by the reason."`
-}
-
-// Handover counts connections that have moved between processes.
-type Handover struct {
-	Moved   uint64        `json:"moved" doc:"Connections that new processes have taken from this one."`
-	Taken   uint64        `json:"taken" doc:"Connections that this process has taken from old ones."`
-	Staying []stats.Count `json:"staying,omitempty" doc:"Connections that are to move and have not, by the reason."`
 }
 
 // Plan is the plan in force.

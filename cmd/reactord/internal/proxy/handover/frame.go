@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Version is the version of the frames that this process writes.
+// Version numbers the frames that this process writes.
 const Version = 1
 
 const (
@@ -22,13 +22,13 @@ var ErrVersion = errors.New("the connections are described in a version that thi
 // ErrMalformed reports a frame or an answer that breaks the rules.
 var ErrMalformed = errors.New("malformed handover")
 
-// header is the JSON of a frame.
+// header has what a frame says in JSON.
 type header struct {
 	Version int      `json:"version"`
 	Records []Record `json:"records"`
 }
 
-// Frame is a batch of connections.
+// Frame holds a batch of connections.
 type Frame struct {
 	Records []Record
 	Unsent  []byte // the bytes of all records, in order: those from the client first

@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// Record is a connection at rest: no operation is in flight on its sockets. It refers to the plan by keys, because the
-// other process may have another plan. Durations are those at the time Rested.
+// Record describes a connection at rest: no operation is in flight on its sockets. It refers to the plan by keys,
+// because the other process may have another plan. Durations are those at the time Rested.
 type Record struct {
 	// Needs names what a process has to know to continue the connection, apart from what is in version 1.
 	Needs []string `json:"needs,omitempty"`
@@ -36,7 +36,7 @@ type Record struct {
 	Sides     [2]Side       `json:"sides"`                // by Which
 }
 
-// Which is a side of a connection.
+// Which names a side of a connection.
 type Which uint8
 
 // The sides.
@@ -45,7 +45,7 @@ const (
 	Server
 )
 
-// Side is a socket, and the direction of the bytes that come from it.
+// Side describes a socket, and the direction of the bytes that come from it.
 type Side struct {
 	TCP      bool      `json:"tcp,omitempty"` // the socket is of TCP, not a unix socket
 	State    SideState `json:"state,omitempty"`
@@ -57,7 +57,7 @@ type Side struct {
 	Throttle *Throttle `json:"throttle,omitempty"`
 }
 
-// SideState is whether a side was reset.
+// SideState says whether a side was reset.
 type SideState uint8
 
 // The states of a side.
@@ -68,7 +68,7 @@ const (
 	Closed              // it was reset, and its socket needs no reset
 )
 
-// Flow is the state of a direction.
+// Flow says how far a direction has come.
 type Flow uint8
 
 // The states of a direction.
@@ -79,13 +79,13 @@ const (
 	Broken          // the other side takes no more
 )
 
-// Throttle is a direction whose bytes are limited for each connection.
+// Throttle describes a direction whose bytes are limited for each connection.
 type Throttle struct {
 	Refill time.Duration `json:"refill,omitempty"` // until the bucket is full again
 	Wait   time.Duration `json:"wait,omitempty"`   // until bytes may come
 }
 
-// Settings are the settings of the backend that an open connection keeps.
+// Settings has the settings of the backend that an open connection keeps.
 type Settings struct {
 	Buffer           int64            `json:"buffer"` // bytes
 	IdleTimeout      time.Duration    `json:"idle_timeout,omitempty"`
@@ -113,7 +113,7 @@ func (s *Settings) Apply(b config.Backend) *config.Backend {
 	return &b
 }
 
-// Identity is what is known of the client beside its socket.
+// Identity has what is known of the client beside its socket.
 type Identity struct {
 	Client      netip.AddrPort `json:"client,omitzero"`      // of its PROXY header
 	Destination netip.AddrPort `json:"destination,omitzero"` // of its PROXY header
@@ -122,7 +122,7 @@ type Identity struct {
 	Route       string         `json:"route,omitempty"`
 }
 
-// Log is what the access log says of a connection at its end, and the connection itself does not know.
+// Log has what the access log says of a connection at its end, and the connection itself does not know.
 type Log struct {
 	Peer     netip.AddrPort  `json:"peer"`
 	Phases   []time.Duration `json:"phases"` // in the order of accesslog.Phase
