@@ -14,6 +14,7 @@ import (
 
 // offers offers the connections of a loop to another process, over one socket, a batch at a time. Its states:
 //
+//	sending             it begins with an empty frame: can the other process read it?
 //	walking → joining   some connections come to rest
 //	joining → sending   all of them do, or restTime has passed
 //	joining → walking   none of them does
@@ -69,7 +70,8 @@ const (
 	lastAgain  = time.Second
 )
 
-// beginOffers begins to offer the connections of the loop.
+// beginOffers begins to offer the connections of the loop. An empty frame comes first, so that no connection rests
+// while it turns out whether the other process reads frames, and while code is run for the first time.
 func (w *worker) beginOffers(fd int) {
 	o := &offers{again: firstAgain}
 	o.worker = w
@@ -77,8 +79,9 @@ func (w *worker) beginOffers(fd int) {
 	o.timer.Init(o)
 	w.walks = append(w.walks, &o.walk)
 	w.offers = append(w.offers, o)
+	o.next = w.conns.First()
 	o.receive()
-	o.visitAll()
+	o.sendFrame(&handover.Frame{}, nil)
 }
 
 // visitAll begins to visit the connections.
@@ -212,6 +215,11 @@ func (o *offers) offer() {
 		}
 		h.state = leavingOffered
 	}
+	o.sendFrame(&f, fds)
+}
+
+// sendFrame sends a frame, with the descriptors of its connections.
+func (o *offers) sendFrame(f *handover.Frame, fds []int) {
 	var err error
 	if o.frame, err = f.Append(o.frame[:0]); err != nil {
 		o.end(err)
