@@ -233,8 +233,9 @@ func (d *daemon) begin(
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, IncomingCPU: c.IncomingCPU, MinWait: c.MinWait,
 		Log: d.log.Logger, OnSlowTurn: d.noteSlowTurn, Tickets: d.tickets,
 		Inherited: d.inherited.listenSockets(), Health: health, FirstID: firstID,
-		KeepFiles: upgrade.Storing(),
-		OnDown:    d.predecessors.closeServer,
+		AwaitSessions: d.inherited.given.Upgrading(),
+		KeepFiles:     upgrade.Storing(),
+		OnDown:        d.predecessors.closeServer,
 	}, first)
 	if err != nil {
 		return nil, err

@@ -98,17 +98,17 @@ func (d *daemon) takeOver() {
 			d.takeConnections(old)
 		}
 	}
+	d.proxy.TakesAll()
 }
 
-// takeConnections takes the connections of an old process, by a socket for each loop of the process that has more of
-// them. A version that does not hand them over keeps them.
+// takeConnections takes the connections of an old process. A version that does not hand them over keeps them.
 func (d *daemon) takeConnections(old *upgrade.Predecessor) {
-	for range max(len(d.proxy.Loops()), d.predecessors.loops) {
-		fd, err := old.DialConnections()
+	for i := range d.proxy.Channels(d.predecessors.loops) {
+		fd, err := old.DialConnections(i, len(d.proxy.Loops()))
 		if err != nil {
 			d.log.Warn("the old process keeps its connections", zap.Int("predecessor", old.PID), zap.Error(err))
 			return
 		}
-		d.proxy.TakeOver(fd)
+		d.proxy.TakeOver(fd, i)
 	}
 }

@@ -142,12 +142,15 @@ func onWorker(p *Proxy, i int, f func(*worker)) {
 }
 
 // Sockets that were given in another order, or for more loops, prefer the CPU of the loop that has them; and none when
-// the next process does not want it.
+// the next process does not want it. A listener of UDP has no socket for loops that there were not before.
 func TestIncomingCPUOfInheritedSockets(t *testing.T) {
 	cpus := needIncomingCPU(t)
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for _, loops := range []int{1, 2, 4} {
 			for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM} {
+				if kind == unix.SOCK_DGRAM && loops == 1 {
+					continue
+				}
 				f := onIncomingCPU(t, ring, kind)
 				f.Loops = loops
 				old := f.run(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/host/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,6 +33,7 @@ func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.given = len(given)
 	for i, fd := range given {
 		s.loops[i%len(s.loops)].add(fd)
 	}
@@ -41,10 +43,19 @@ func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 	case len(given) == 0 && s.address.Port() != 0 && !c.occupied(s):
 		err = s.probe(s.loops[0])
 	}
-	for _, one := range s.loops {
+	loops := s.loops
+	if s.isUDP() && len(given) != 0 {
+		// A further socket would get datagrams of clients whose sessions other loops have.
+		loops = loops[:min(len(given), len(loops))]
+	}
+	for _, one := range loops {
 		if err == nil {
 			err = s.complete(one)
 		}
+	}
+	if err == nil && len(loops) < len(s.loops) {
+		p.log.Info("a UDP listener has the sockets that the process was given: the other loops receive nothing from it",
+			zap.String("listener", l.Name), zap.Int("sockets", len(given)), zap.Int("loops", len(s.loops)))
 	}
 	if err == nil && s.path != "" && len(l.Allow)+len(l.Deny) > 0 && len(l.ProxyProtocol.Trusted) == 0 {
 		err = errors.New("the socket that was passed is a unix socket, whose clients have no address: " +
@@ -239,10 +250,10 @@ func unixAccess(l *plan.Listener) (unixsocket.Access, error) {
 	return unixsocket.NewAccess(fs.FileMode(l.Socket.Mode), l.Socket.Owner, l.Socket.Group)
 }
 
-// add takes over a socket.
+// add takes over a socket. See [sharedListener.sockets] for the index of one of UDP.
 func (l *listener) add(fd int) {
 	if l.udp != nil {
-		l.udp.Add(fd)
+		l.udp.Add(fd, l.worker.index+len(l.udp.FDs())*len(l.shared.loops))
 		return
 	}
 	l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd})

@@ -17,8 +17,9 @@ type ListenSocket struct {
 	FD   int
 }
 
-// ListenSockets duplicates the sockets of all listeners, in the order of the plan and of the loops. The caller closes
-// the descriptors, which have FD_CLOEXEC. A process that is started with them as its [Config.Inherited] serves their
+// ListenSockets duplicates the sockets of all listeners, in the order of the plan: the first sockets of the loops, then
+// the second ones, and so on, so that sockets keep their order from process to process. The caller closes the
+// descriptors, which have FD_CLOEXEC. A process that is started with them as its [Config.Inherited] serves their
 // queues together with this one. There are none once the proxy has stopped accepting. It may be called from any
 // goroutine.
 func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
@@ -28,18 +29,32 @@ func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
 		return nil, nil
 	}
 	for _, s := range p.table.Load().listeners {
-		for _, l := range s.loops {
-			for _, given := range l.fds() {
-				fd, err := duplicate(given)
-				if err != nil {
-					CloseSockets(all)
-					return nil, err
-				}
-				all = append(all, ListenSocket{Key: s.key, Loop: l.worker.index, FD: fd})
+		for i, given := range s.sockets() {
+			fd, err := duplicate(given)
+			if err != nil {
+				CloseSockets(all)
+				return nil, err
 			}
+			all = append(all, ListenSocket{Key: s.key, Loop: i % len(s.loops), FD: fd})
 		}
 	}
 	return all, nil
+}
+
+// sockets returns the descriptors of the listener's sockets. The one with an index belongs to the loop with that index,
+// modulo the number of loops.
+func (s *sharedListener) sockets() (all []int) {
+	for round := 0; ; round++ {
+		found := false
+		for _, l := range s.loops {
+			if fds := l.fds(); round < len(fds) {
+				all, found = append(all, fds[round]), true
+			}
+		}
+		if !found {
+			return all
+		}
+	}
 }
 
 func duplicate(fd int) (int, error) {

@@ -26,7 +26,8 @@ type association struct {
 	id       uint64
 	links    intrusive.Links // among the connections or the sessions of the worker
 	began    int64
-	counted  bool // in the Load of the backend
+	leaving  *leaving // while it rests, to be continued elsewhere
+	counted  bool     // in the Load of the backend
 	why      closeReason
 }
 

@@ -70,7 +70,6 @@ type conn struct {
 	identity       *identity       // nil if only the kernel tells of the client
 	tls            *tlsLayer       // nil if neither side speaks TLS
 	closing        *closeOps       // while sockets are being closed
-	leaving        *leaving        // while the connection rests, to be continued elsewhere
 	watch          *watch          // once a side has sent EOF
 	log            *logRecord      // nil if the access log does not have the connection
 	peer           *netip.AddrPort // the client's address, if connections are logged

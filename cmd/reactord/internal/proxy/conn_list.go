@@ -178,17 +178,18 @@ type memberList struct {
 	of   func(*intrusive.Links) member
 }
 
-var memberLists = []memberList{
-	{connsOf, func(l *intrusive.Links) member { return connOf(l) }},
-	{sessionsOf, func(l *intrusive.Links) member { return sessionOf(l) }},
-}
+var (
+	connMembers    = &memberList{connsOf, func(l *intrusive.Links) member { return connOf(l) }}
+	sessionMembers = &memberList{sessionsOf, func(l *intrusive.Links) member { return sessionOf(l) }}
+	memberLists    = []*memberList{connMembers, sessionMembers}
+)
 
 func connsOf(w *worker) *intrusive.List    { return &w.conns }
 func sessionsOf(w *worker) *intrusive.List { return &w.sessions }
 
 // visit calls f for the members of a list of all workers, on their loops, until f returns false. It returns when that
 // is done or, with its error, when ctx is done.
-func (p *Proxy) visit(ctx context.Context, of memberList, f func(member) bool) error {
+func (p *Proxy) visit(ctx context.Context, of *memberList, f func(member) bool) error {
 	done := make(chan struct{}, len(p.workers))
 	p.walkAll(of.list, func(l *intrusive.Links) bool { return ctx.Err() == nil && f(of.of(l)) },
 		func() { done <- struct{}{} })

@@ -44,8 +44,8 @@
 //
 // A UDP listener has sessions (see package udp), which are connections to the limits, the counters and the lists. They
 // have a server from the beginning: a datagram that would have to wait for one is dropped. A reload keeps them with
-// their settings; the sessions of a listener that is gone end with it. When another process accepts, they pass on
-// replies until they end.
+// their settings; the sessions of a listener that is gone end with it. When another process receives, they move to it,
+// or pass on replies until they end.
 //
 // # Plans
 //

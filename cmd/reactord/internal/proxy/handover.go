@@ -26,23 +26,44 @@ import (
 //   - An answer is sent before the sockets are touched, and is received even if the process that sent it ends.
 
 // HandOver offers the connections to the process at the other end of a unix socket, which calls [Proxy.TakeOver] with
-// that end. It takes the descriptor over. Several sockets share the connections, so there is one for each loop. It is
-// called after [Proxy.StopAccepting], from any goroutine.
-func (p *Proxy) HandOver(fd int) {
-	w := p.workers[int(p.handovers.channels.Add(1)-1)%len(p.workers)]
-	c := &channelCall{worker: w, fd: fd, begin: (*worker).beginOffers}
-	c.Runner = c
-	w.loop.Enqueue(&c.Work)
+// that end. It takes the descriptor over. Several sockets share the connections, see [Proxy.Channels]: the one with an
+// index joins the loops of both processes that have this index, modulo the number of loops. loops is that of the other
+// process. It is called after [Proxy.StopAccepting], from any goroutine.
+func (p *Proxy) HandOver(fd, index, loops int) {
+	p.openChannel(fd, index, func(w *worker) { w.beginOffers(fd, index%loops, loops) })
 }
 
 // TakeOver takes the connections that the process at the other end of a unix socket offers: see [Proxy.HandOver]. It
 // takes the descriptor over. It may be called from any goroutine.
-func (p *Proxy) TakeOver(fd int) {
-	w := p.workers[int(p.handovers.channels.Add(1)-1)%len(p.workers)]
-	c := &channelCall{worker: w, fd: fd, begin: (*worker).beginTaking}
+func (p *Proxy) TakeOver(fd, index int) {
+	p.handovers.awaitSessions()
+	p.openChannel(fd, index, func(w *worker) { w.beginTaking(fd) })
+}
+
+// Channels returns how many sockets connect this process with one that has so many loops and hands its connections
+// over: each loop has one, and so has each socket of UDP, because sessions stay with that. It may be called from any
+// goroutine.
+func (p *Proxy) Channels(loops int) int {
+	n := max(len(p.workers), loops)
+	for _, s := range p.table.Load().listeners {
+		if s.isUDP() {
+			n = max(n, s.given)
+		}
+	}
+	return n
+}
+
+// openChannel runs the beginning of a side of a handover on its loop.
+func (p *Proxy) openChannel(fd, index int, begin func(*worker)) {
+	w := p.workers[index%len(p.workers)]
+	c := &channelCall{worker: w, fd: fd, begin: begin}
 	c.Runner = c
 	w.loop.Enqueue(&c.Work)
 }
+
+// TakesAll says that TakeOver was called for all processes that the configuration announces by AwaitSessions. It may be
+// called from any goroutine, once.
+func (p *Proxy) TakesAll() { p.sessionsCame() }
 
 // idStep divides the ids of processes that replace each other. It is more than the connections that this one may accept
 // between NextID and the end of its accepting.
@@ -102,9 +123,9 @@ var stayReasons = [stayReasonCount]string{
 
 // handovers counts what a proxy gives to other processes, and takes from them.
 type handovers struct {
-	channels atomic.Uint64 // so far
 	moved    atomic.Uint64 // connections that other processes have taken
 	taken    atomic.Uint64 // connections of other processes
+	sessions atomic.Int64  // from where sessions of UDP may come that are awaited
 	staying  [stayReasonCount]atomic.Int64
 	pause    stats.Durations // in which a taken connection rested
 
@@ -193,11 +214,11 @@ type channelCall struct {
 	sender.Work
 	worker *worker
 	fd     int
-	begin  func(*worker, int)
+	begin  func(*worker)
 }
 
 // Run begins.
-func (c *channelCall) Run() { c.begin(c.worker, c.fd) }
+func (c *channelCall) Run() { c.begin(c.worker) }
 
 // Abandon closes the socket: the loop has ended.
 func (c *channelCall) Abandon(error) { discard(c.worker, c.fd) }

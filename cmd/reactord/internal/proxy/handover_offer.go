@@ -15,26 +15,33 @@ import (
 // offers offers the connections of a loop to another process, over one socket, a batch at a time. Its states:
 //
 //	sending             it begins with an empty frame: can the other process read it?
-//	walking → joining   some connections come to rest
+//	walking → joining   some connections, or UDP sessions, come to rest
+//	walking → sending   all sessions were visited: the other process hears of it
 //	joining → sending   all of them do, or restTime has passed
 //	joining → walking   none of them does
 //	sending → awaiting  the frame is sent
 //	awaiting → walking  the answer is there
-//	walking → resting   all connections were visited
+//	walking → resting   all were visited
 //	resting → walking   the timer
 //	any → ended         the other process, or this one, ends
 type offers struct {
 	walk
-	socket  reactor.Socket
-	state   offersState
-	batch   []*leaving // in the order of the frame
-	joins   int        // of them, that have not come to rest
-	timer   reactor.Timer
-	again   time.Duration // between two visits of all connections
-	picked  int           // in this visit
-	stays   [stayReasonCount]int
-	counted [stayReasonCount]int // in handovers.staying
-	refused map[uint64]bool      // connections that the other process does not take, by id
+	socket   reactor.Socket
+	state    offersState
+	members  *memberList // that are visited
+	told     bool        // the other process knows that all sessions were visited
+	patience int64       // until when it hears that later, if some are on their way
+	to       int         // index of the other process's loop
+	loops    int         // that it has
+	batch    []*leaving  // in the order of the frame
+	joins    int         // of them, that have not come to rest
+	grace    int         // turns that they still get when restTime has passed
+	timer    reactor.Timer
+	again    time.Duration // between two visits of all connections
+	picked   int           // in this visit
+	stays    [stayReasonCount]int
+	counted  [stayReasonCount]int // in handovers.staying
+	refused  map[uint64]bool      // connections that the other process does not take, by id
 
 	frame   []byte
 	send    reactor.SendFDsOp
@@ -63,6 +70,8 @@ const (
 	offerBytes = 1 << 20
 	// restTime bounds how long those of a batch that are at rest wait for the others.
 	restTime = 5 * time.Millisecond
+	// graceTurns is how many turns of the loop it is at least: those of a busy loop may take longer than restTime.
+	graceTurns = 2
 	// answerTime bounds how long a process that resets its connections waits for the other one, which may be stopped.
 	answerTime = time.Second
 	// Between two visits of all connections: for those that can rest only later.
@@ -72,55 +81,86 @@ const (
 
 // beginOffers begins to offer the connections of the loop. An empty frame comes first, so that no connection rests
 // while it turns out whether the other process reads frames, and while code is run for the first time.
-func (w *worker) beginOffers(fd int) {
-	o := &offers{again: firstAgain}
+func (w *worker) beginOffers(fd, to, loops int) {
+	o := &offers{again: firstAgain, to: to, loops: loops, patience: w.loop.Now() + sessionsTime/2}
 	o.worker = w
 	o.socket.InitStream(w.loop, fd)
 	o.timer.Init(o)
 	w.walks = append(w.walks, &o.walk)
 	w.offers = append(w.offers, o)
-	o.next = w.conns.First()
+	o.begin()
 	o.receive()
-	o.sendFrame(&handover.Frame{}, nil)
+	o.told = w.sessions.Empty()
+	o.sendFrame(&handover.Frame{NoMoreSessions: o.told}, nil)
 }
 
-// visitAll begins to visit the connections.
-func (o *offers) visitAll() {
-	o.state, o.next, o.picked, o.stays = offersWalking, o.worker.conns.First(), 0, [stayReasonCount]int{}
-	o.collect()
+// begin begins to visit all that may move, sessions first: clients' datagrams wait for them.
+func (o *offers) begin() {
+	o.state, o.picked, o.stays = offersWalking, 0, [stayReasonCount]int{}
+	o.members, o.next = sessionMembers, o.worker.sessions.First()
 }
 
 // collect brings some connections to rest.
 func (o *offers) collect() {
 	o.batch = o.batch[:0]
+	if o.worker.receivesDatagrams() {
+		o.setTimer(nextTurn) // it has stopped then
+		return
+	}
 	for visited := 0; o.next != nil && len(o.batch) < offerBatch; visited++ {
 		if visited == walkBatch {
 			o.setTimer(nextTurn) // it continues
 			break
 		}
-		c := connOf(o.next)
+		m := o.members.of(o.next).(movable)
 		o.next = o.next.Next()
-		if c.phase == phaseClosed {
+		if m.over() {
 			continue
 		}
-		switch why, can := c.canRest(); {
+		a := m.common()
+		if x, ok := m.(*session); ok && x.Socket()%o.loops != o.to {
+			continue // another loop of the other process has its socket
+		}
+		switch why, can := m.canRest(); {
 		case !can:
 			o.stays[why]++
-		case o.refused[c.id]:
+		case o.refused[a.id]:
 			o.stays[staysRefused]++
 		default:
-			c.comeToRest(o)
-			o.batch = append(o.batch, c.leaving)
+			m.comeToRest(o)
+			o.batch = append(o.batch, a.leaving)
 		}
 	}
 	switch {
 	case len(o.batch) != 0:
 		o.picked += len(o.batch)
 		o.state, o.joins = offersJoining, len(o.batch)
+		o.grace = graceTurns
 		o.setTimer(restTime)
-	case o.next == nil:
+	case o.next != nil:
+	case o.members == sessionMembers:
+		o.visitConns()
+	default:
 		o.visited()
 	}
+}
+
+// visitConns goes on with the connections. The other process hears that the sessions have come; but first those are
+// visited again that are on their way, for patience at most: the next datagram of their client would begin another one.
+func (o *offers) visitConns() {
+	if l := o.worker.loop; !o.told && o.stays[staysSetup]+o.stays[staysBusy] != 0 && l.Now() < o.patience {
+		o.stays = [stayReasonCount]int{}
+		o.next = o.worker.sessions.First()
+		l.SetTimer(&o.timer, l.Now()+int64(time.Millisecond))
+		return
+	}
+	o.members, o.next = connMembers, o.worker.conns.First()
+	if o.told {
+		o.collect()
+		return
+	}
+	o.told = true
+	o.sendFrame(&handover.Frame{NoMoreSessions: true}, nil)
 }
 
 // visited ends a visit of all connections. The next one is soon if this one has offered some.
@@ -144,22 +184,29 @@ func (o *offers) setTimer(in time.Duration) {
 	l.SetTimer(&o.timer, l.Now()+int64(in))
 }
 
-// OnTimer visits the connections again; sends the batch without those that do not come to rest; or waits for the other
+// OnTimer visits all again; sends the batch without those that do not come to rest; or waits for the other
 // process no longer: see close.
 func (o *offers) OnTimer(int64) {
 	switch o.state {
 	case offersResting:
-		o.visitAll()
+		o.begin()
+		o.collect()
 	case offersWalking:
 		o.collect()
 	case offersSending, offersAwaiting:
 		o.end(errEnds)
 	case offersJoining:
+		if o.grace != 0 {
+			o.grace--
+			o.setTimer(nextTurn)
+			return
+		}
 		o.batch = slices.DeleteFunc(o.batch, func(h *leaving) bool {
 			late := h.state == leavingJoins
 			if late {
 				h.batch = nil // it is carried on
 				o.joins--
+				o.stays[staysBusy]++
 			}
 			return late
 		})
@@ -202,16 +249,10 @@ func (o *offers) offer() {
 			o.carryOn(i)
 			break
 		}
-		c := h.conn
-		r, unsent := c.record()
-		f.Records = append(f.Records, r)
-		fds = append(fds, c.sockets[client].Fd(), c.sockets[server].Fd())
+		r, own, unsent := h.of.record()
+		f.Records, fds = append(f.Records, r), append(fds, own...)
 		for from := range unsent {
 			f.Unsent = append(f.Unsent, unsent[from]...)
-			if t := &h.rest[from].tube; t.Held() != 0 {
-				reader, writer := t.FDs()
-				fds = append(fds, reader, writer)
-			}
 		}
 		h.state = leavingOffered
 	}
@@ -236,7 +277,7 @@ func (o *offers) carryOn(from int) {
 	o.batch = o.batch[:from:from]
 	for _, h := range left {
 		h.batch = nil
-		h.conn.carryOn()
+		h.of.carryOn()
 	}
 }
 
@@ -310,17 +351,17 @@ func (o *offers) answered() {
 	batch := o.batch
 	o.batch = nil
 	for i, h := range batch {
-		c, why := h.conn, a.Refused[i]
+		m, why := h.of, a.Refused[i]
 		if why == "" && a.Error == "" {
 			o.worker.proxy.handovers.moved.Add(1)
-			c.leave()
+			m.leave()
 			continue
 		}
 		if a.Error == "" {
-			o.refuse(c, why)
+			o.refuse(m, why)
 		}
 		h.batch = nil
-		c.carryOn()
+		m.carryOn()
 	}
 	if a.Error != "" {
 		o.end(&refusedError{a.Error})
@@ -335,13 +376,14 @@ func (o *offers) answered() {
 }
 
 // refuse remembers a connection that the other process does not take.
-func (o *offers) refuse(c *conn, why string) {
+func (o *offers) refuse(m movable, why string) {
 	if o.refused == nil {
 		o.refused = map[uint64]bool{}
 	}
-	o.refused[c.id] = true
-	if entry := c.debug("the new process does not take a connection"); entry != nil {
-		entry.Write(names(c), zap.String("why", why))
+	a := m.common()
+	o.refused[a.id] = true
+	if entry := a.debug("the new process does not take a connection"); entry != nil {
+		entry.Write(names(m), zap.String("why", why))
 	}
 }
 
@@ -352,7 +394,7 @@ func (o *offers) resetBatch() {
 	for _, h := range batch {
 		h.batch = nil
 		_ = h.postponed(reasonInternal, bothSides)
-		h.conn.carryOn()
+		h.of.carryOn()
 	}
 }
 
@@ -392,9 +434,9 @@ func (o *offers) end(why error) {
 		switch {
 		case h.state == leavingJoins: // it is carried on when it rests
 		case sent && why == errEnds: //nolint:errorlint // it is bare
-			h.conn.leave()
+			h.of.leave()
 		default:
-			h.conn.carryOn()
+			h.of.carryOn()
 		}
 	}
 	o.socket.Close().Connect(&o.closing, ignored{})

@@ -9,27 +9,44 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// leaving is a flowing or draining connection that comes to rest, to be continued in another process; or one that has
-// come from another process, and is not continued yet. Its states:
+// movable is a connection or a UDP session, as what can be continued in another process.
+type movable interface {
+	member
+	// canRest reports whether it can be continued elsewhere now, and if not, why.
+	canRest() (stays stayReason, can bool)
+	// comeToRest begins to join what is in flight, for a batch.
+	comeToRest(batch *offers)
+	// atRest collects what was in flight, now that no operation is.
+	atRest()
+	// record describes it, and returns its descriptors, and the bytes of each side that were not sent.
+	record() (r handover.Record, fds []int, unsent [2][]byte)
+	// carryOn lets it flow here.
+	carryOn()
+	// leave ends it here, without a word to its peers: another process has it.
+	leave()
+}
+
+// leaving is a flowing or draining connection, or a UDP session, that comes to rest, to be continued in another
+// process; or one that has come from another process, and is not continued yet. Its states:
 //
 //	joining → rested    the last operation on its sockets has completed
 //	rested  → offered   offer: its record is on its way to the other process
 //	arrived             its record has come from the other process, which has not heard yet that it is taken
 //	rested, offered, arrived → continued  carryOn: it flows, here
 //	offered, arrived → left  leave: it is the other process's
-//	joining, rested → dropped  the connection was closed
+//	joining, rested → dropped  it was closed
 //
 // From offered on, and when it has arrived, nothing is done with the sockets: the other process may have them.
 type leaving struct {
 	worker *worker
-	conn   *conn // nil: it was closed while it was joining
+	of     movable // nil: it was closed while it was joining
 	state  leavingState
 	batch  *offers // that it is to be in; nil: it is carried on when it rests
 	ops    [2]reactor.QuiesceOp
 	joins  uint8
-	rested int64 // when its rest began, on the clock of the loop; of one that has arrived, as in its record
-	rest   [2]rest
-	ends   bool // it is closed when it is carried on
+	rested int64   // when its rest began, on the clock of the loop; of one that has arrived, as in its record
+	rest   [2]rest // of a connection
+	ends   bool    // it is closed when it is carried on
 	why    closeReason
 	reset  sideSet
 }
@@ -42,6 +59,15 @@ const (
 	leavingOffered
 	leavingArrived
 )
+
+// beginRest makes the leaving of what comes to rest, with so many sockets that are joined.
+func (a *association) beginRest(of movable, batch *offers, joins uint8) *leaving {
+	w := a.worker()
+	h := w.leavings.Get()
+	*h = leaving{worker: w, of: of, batch: batch, joins: joins, rested: w.loop.Now()}
+	a.leaving = h
+	return h
+}
 
 // rest is what a direction has received and not sent, and when it may receive more.
 type rest struct {
@@ -78,10 +104,7 @@ func (c *conn) canRest() (stays stayReason, can bool) {
 
 // comeToRest joins what is in flight on the sockets. Bytes that have arrived are kept, and so is what a send leaves.
 func (c *conn) comeToRest(batch *offers) {
-	w := c.worker()
-	h := w.leavings.Get()
-	*h = leaving{worker: w, conn: c, batch: batch, joins: 2, rested: w.loop.Now()}
-	c.leaving = h
+	h := c.beginRest(c, batch, 2)
 	for side := range c.sockets {
 		c.sockets[side].Quiesce().Connect(&h.ops[side], h)
 	}
@@ -95,15 +118,19 @@ func (h *leaving) SetValue(struct{}) {
 	if h.joins--; h.joins != 0 {
 		return
 	}
-	if h.conn == nil {
+	switch m := h.of; {
+	case m == nil:
 		h.worker.leavings.Put(h)
-		return
+	case m.over(): // what was in flight has ended it
+		m.common().dropRest()
+	default:
+		h.state = leavingRests
+		if m.atRest(); h.batch == nil {
+			m.carryOn()
+		} else {
+			h.batch.joined()
+		}
 	}
-	if h.conn.atRest(); h.batch == nil {
-		h.conn.carryOn()
-		return
-	}
-	h.batch.joined()
 }
 
 // SetError notes that a socket is being closed.
@@ -118,7 +145,6 @@ func (h *leaving) Env() sender.Env { return sender.EmptyEnv{} }
 // atRest collects what is in flight, now that no operation is.
 func (c *conn) atRest() {
 	h := c.leaving
-	h.state = leavingRests
 	c.loop().StopTimer(&c.timer)
 	c.forgetWatch()
 	for from := range c.pipes {
@@ -145,18 +171,18 @@ func (c *conn) atRest() {
 	}
 }
 
-// dropRest ends the rest of a connection that is closed: what it holds is dropped.
-func (c *conn) dropRest() {
-	h := c.leaving
+// dropRest ends the rest of what is closed: what it holds is dropped.
+func (a *association) dropRest() {
+	h := a.leaving
 	if h == nil {
 		return
 	}
-	c.leaving = nil
+	a.leaving = nil
 	for from := range h.rest {
 		h.rest[from].drop()
 	}
 	batch := h.batch
-	h.conn, h.batch = nil, nil
+	h.of, h.batch = nil, nil
 	if batch != nil {
 		batch.forget(h)
 	}
@@ -269,16 +295,10 @@ func (c *conn) leave() {
 	c.closeSockets(bothSides)
 }
 
-// record describes the connection, which is at rest, and returns its bytes that were not sent.
-func (c *conn) record() (r handover.Record, unsent [2][]byte) {
+func (c *conn) record() (r handover.Record, fds []int, unsent [2][]byte) {
 	h, now := c.leaving, c.loop().Now()
-	r = handover.Record{
-		ID: c.id, Listener: c.listener.shared.key, ListenerName: c.listener.name(),
-		Backend: c.backendName(), Server: c.serverAddr(), ServerName: c.serverName(),
-		Settings: handover.SettingsOf(c.config), Rested: time.Now().UnixNano() - (now - h.rested),
-		Age: c.age(), Idle: c.idleFor(),
-		Acked: c.acked, KeepAlive: c.keepAliveOn, LastFrom: handover.Which(c.lastFrom),
-	}
+	r = c.beginRecord()
+	r.Idle, r.Acked, r.KeepAlive, r.LastFrom = c.idleFor(), c.acked, c.keepAliveOn, handover.Which(c.lastFrom)
 	if c.checkedAt >= c.lastActive {
 		r.Checked = time.Duration(max(c.time()-c.checkedAt, 1))
 	}
@@ -289,6 +309,7 @@ func (c *conn) record() (r handover.Record, unsent [2][]byte) {
 		}
 		r.Reset = &side
 	}
+	var pipes []int
 	for from := range c.pipes {
 		p, s := &c.pipes[from], &r.Sides[from]
 		*s = handover.Side{
@@ -297,6 +318,10 @@ func (c *conn) record() (r handover.Record, unsent [2][]byte) {
 			Unsent: len(h.rest[from].bytes), Piped: h.rest[from].tube.Held(),
 		}
 		unsent[from] = h.rest[from].bytes
+		if s.Piped != 0 {
+			reader, writer := h.rest[from].tube.FDs()
+			pipes = append(pipes, reader, writer)
+		}
 		if at := max(h.rest[from].refill, h.rest[from].wait); at > now {
 			s.Throttle = &handover.Throttle{
 				Refill: time.Duration(max(h.rest[from].refill-now, 0)), Wait: time.Duration(max(h.rest[from].wait-now, 0)),
@@ -311,5 +336,15 @@ func (c *conn) record() (r handover.Record, unsent [2][]byte) {
 	if c.log != nil {
 		r.Log = c.log.handOver(now)
 	}
-	return r, unsent
+	return r, append([]int{c.sockets[client].Fd(), c.sockets[server].Fd()}, pipes...), unsent
+}
+
+// beginRecord describes what connections and sessions have in common.
+func (a *association) beginRecord() handover.Record {
+	return handover.Record{
+		ID: a.id, Listener: a.listener.shared.key, ListenerName: a.listener.name(),
+		Backend: a.backendName(), Server: a.serverAddr(), ServerName: a.serverName(),
+		Settings: handover.SettingsOf(a.config), Age: a.age(),
+		Rested: time.Now().UnixNano() - (a.loop().Now() - a.leaving.rested),
+	}
 }

@@ -29,8 +29,11 @@ type taking struct {
 	in      []byte
 	fds     []int
 	lost    bool // descriptors are missing
-	batch   []*conn
+	batch   []movable
+	awaits  bool          // sessions of UDP
+	timer   reactor.Timer // of awaiting them
 	answer  []byte
+	last    bool  // the frame is the last one with sessions
 	failed  error // why no further frame is read
 	send    reactor.SendOp
 	closing reactor.CloseOp
@@ -46,12 +49,37 @@ const (
 
 // beginTaking begins to take connections.
 func (w *worker) beginTaking(fd int) {
-	t := &taking{worker: w}
+	t := &taking{worker: w, awaits: true}
+	t.timer.Init(t)
+	t.setTimer()
 	t.socket.InitStream(w.loop, fd)
 	w.takings = append(w.takings, t)
 	w.proxy.handovers.opened(1)
 	t.socket.RecvFDs(t.buf[:], reactor.MaxFDs).Connect(&t.recv, t)
 	t.recv.Start()
+}
+
+// sessionsTime bounds how long clients' datagrams wait for the next sessions: the other process may be stopped.
+const sessionsTime = int64(time.Second)
+
+func (t *taking) setTimer() {
+	if t.awaits {
+		l := t.worker.loop
+		l.SetTimer(&t.timer, l.Now()+sessionsTime)
+	}
+}
+
+// OnTimer awaits no more sessions.
+func (t *taking) OnTimer(int64) { t.sessionsCame() }
+
+// sessionsCame notes that no more sessions come, or that they are not awaited.
+func (t *taking) sessionsCame() {
+	if !t.awaits {
+		return
+	}
+	t.awaits = false
+	t.worker.loop.StopTimer(&t.timer)
+	t.worker.proxy.sessionsCame()
 }
 
 // SetValue takes a part of a frame.
@@ -102,16 +130,20 @@ func (t *taking) take() {
 		bytes := unsent[:r.Unsent()]
 		unsent = unsent[len(bytes):]
 		if why := t.refuses(r, len(own)); why != "" {
-			if a.Refused == nil {
-				a.Refused = map[int]string{}
-			}
-			a.Refused[i] = why
+			a.Refuse(i, why)
 			discard(t.worker, own...)
 			continue
 		}
-		t.batch = append(t.batch, t.worker.arrive(r, own, bytes))
+		m, err := t.worker.arrive(r, own, bytes)
+		if err != nil {
+			a.Refuse(i, err.Error())
+			discard(t.worker, own...)
+			continue
+		}
+		t.batch = append(t.batch, m)
 	}
 	discard(t.worker, fds...)
+	t.last = f.NoMoreSessions
 	t.reply(&a, nil)
 }
 
@@ -124,6 +156,8 @@ func (t *taking) refuses(r *handover.Record, fds int) string {
 		return "the process does not know of " + unknown
 	case t.worker.state != workerServing:
 		return "the process drains"
+	case r.Session != nil && !t.worker.acceptsSessions(r.Listener):
+		return "its listener is gone"
 	}
 	return ""
 }
@@ -201,10 +235,13 @@ func (t *taking) carryOn() {
 	h, now := &t.worker.proxy.handovers, time.Now().UnixNano()
 	batch := t.batch
 	t.batch = nil
-	for _, c := range batch {
+	for _, m := range batch {
 		h.taken.Add(1)
-		h.pause.Observe(max(now-c.leaving.rested, 0))
-		c.carryOn()
+		h.pause.Observe(max(now-m.common().leaving.rested, 0))
+		m.carryOn()
+	}
+	if t.setTimer(); t.last {
+		t.sessionsCame()
 	}
 }
 
@@ -227,8 +264,9 @@ func (t *taking) end(why error) {
 	t.state = takingEnded
 	w.takings = slices.DeleteFunc(w.takings, func(other *taking) bool { return other == t })
 	w.proxy.handovers.opened(-1)
-	for _, c := range t.batch {
-		c.leave()
+	t.sessionsCame()
+	for _, m := range t.batch {
+		m.leave()
 	}
 	t.batch = nil
 	t.abandon(processEnded(why))
@@ -250,8 +288,16 @@ func (t *taking) abandon(reset bool) {
 	t.fds = nil
 }
 
-// arrive makes a connection of its record, with its descriptors and its unsent bytes. Nothing is done with it yet.
-func (w *worker) arrive(r *handover.Record, fds []int, unsent []byte) *conn {
+// arrive makes a connection or a session of its record, with its descriptors and its unsent bytes. Nothing is done with
+// it yet.
+func (w *worker) arrive(r *handover.Record, fds []int, unsent []byte) (movable, error) {
+	if r.Session != nil {
+		return w.arriveSession(r, fds[0])
+	}
+	return w.arriveConn(r, fds, unsent), nil
+}
+
+func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) *conn {
 	now, of := w.loop.Now(), w.proxy.serverFor(r)
 	l := w.proxy.listenerFor(r).loops[w.index]
 	c := w.closedConns.Get()
@@ -287,7 +333,7 @@ func (w *worker) arrive(r *handover.Record, fds []int, unsent []byte) *conn {
 		c.peer = &c.log.peer
 	}
 	h := w.leavings.Get()
-	*h = leaving{worker: w, conn: c, state: leavingArrived, rested: r.Rested}
+	*h = leaving{worker: w, of: c, state: leavingArrived, rested: r.Rested}
 	c.leaving = h
 	pipes := fds[2:]
 	for side := range r.Sides {
@@ -312,19 +358,19 @@ func (w *worker) arrive(r *handover.Record, fds []int, unsent []byte) *conn {
 			pipes = pipes[2:]
 		}
 	}
-	w.insert(&c.links)
+	w.insert(&c.links, connMembers)
 	return c
 }
 
-// insert puts a connection of another process in its place among the others: the newest, which has the largest id, is
-// the first.
-func (w *worker) insert(l *intrusive.Links) {
-	id := connOf(l).id
-	before := w.conns.Last()
-	for before != nil && connOf(before).id < id {
+// insert puts a connection or session of another process in its place among the others: the newest, which has the
+// largest id, is the first.
+func (w *worker) insert(l *intrusive.Links, members *memberList) {
+	list, id := members.list(w), members.of(l).common().id
+	before := list.Last()
+	for before != nil && members.of(before).common().id < id {
 		before = before.Prev()
 	}
-	w.conns.InsertBehind(before, l)
+	list.InsertBehind(before, l)
 }
 
 // takenConfig returns the settings of the backend with those that a connection of another process has.

@@ -20,13 +20,13 @@ import (
 // handOver connects the loops of two proxies, of which the first hands its connections over.
 func handOver(t *testing.T, from, to *Proxy) {
 	t.Helper()
-	for range max(len(from.workers), len(to.workers)) {
+	for i := range to.Channels(len(from.workers)) {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		from.HandOver(pair[0])
-		to.TakeOver(pair[1])
+		from.HandOver(pair[0], i, len(to.workers))
+		to.TakeOver(pair[1], i)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestHandoverToNobody(t *testing.T) {
 					t.Fatal(err)
 				}
 				p.StopAccepting()
-				p.HandOver(pair[0])
+				p.HandOver(pair[0], 0, 1)
 				peer(pair[1])
 				waitFor(t, "the offers have ended", func() bool {
 					n := 0
@@ -221,7 +221,7 @@ func TestHandoverOfNonsense(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = unix.SetNonblock(pair[0], true)
-			p.TakeOver(pair[0])
+			p.TakeOver(pair[0], 0)
 			_, _ = unix.Write(pair[1], []byte(text))
 			_ = unix.Shutdown(pair[1], unix.SHUT_WR)
 			answer, _ := io.ReadAll(fdReader(pair[1]))

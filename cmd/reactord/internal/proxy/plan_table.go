@@ -39,6 +39,7 @@ type sharedListener struct {
 	rate      limit.Bucket
 	bytes     sharedBytes
 	loops     []*listener // by index of the worker; fixed
+	given     int         // of its sockets, so many were given to the process
 }
 
 // settings are those of a listener in a plan. They are immutable: the next plan has other ones. A connection uses

@@ -129,6 +129,9 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		tickets:    cfg.Tickets,
 		onDown:     cfg.OnDown,
 	}
+	if cfg.AwaitSessions {
+		p.handovers.awaitSessions()
+	}
 	if p.ports = cfg.ports; p.ports == 0 {
 		p.ports = sessionPorts()
 	}
@@ -299,6 +302,9 @@ type Config struct {
 	Tickets     *certs.Tickets // the keys of session tickets; nil makes new ones
 	// Health is the health of servers as the previous process left it.
 	Health upstream.Handover
+	// AwaitSessions says that [Proxy.TakeOver] and then [Proxy.TakesAll] will be called. Clients' datagrams wait until the
+	// sessions of UDP have come.
+	AwaitSessions bool
 	// FirstID is more than the ids of all connections that the process before this one has had: see [Proxy.NextID].
 	FirstID uint64
 	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets

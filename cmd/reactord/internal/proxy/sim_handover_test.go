@@ -195,8 +195,8 @@ func (s *handoverSimulation) upgrade(t *simring.Thread) {
 		t.Sleep(time.Duration(rng.Int64N(1 << rng.IntN(25))))
 	}
 	first.proxy.each((*worker).drain) // it accepts what is queued
-	for range max(len(first.proxy.workers), len(second.proxy.workers)) {
-		s.connect(first, second)
+	for i := range second.proxy.Channels(len(first.proxy.workers)) {
+		s.connect(first, second, i)
 	}
 	if s.hurry {
 		t.Sleep(time.Duration(rng.Int64N(1 << rng.IntN(20))))
@@ -223,7 +223,7 @@ func (s *handoverSimulation) upgrade(t *simring.Thread) {
 }
 
 // connect connects a loop of the first process with one of the second.
-func (s *handoverSimulation) connect(first, second *simulatedProcess) {
+func (s *handoverSimulation) connect(first, second *simulatedProcess, index int) {
 	var ends [2]int
 	s.k.Spared(func() {
 		fds, err := s.k.System().Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -235,8 +235,8 @@ func (s *handoverSimulation) connect(first, second *simulatedProcess) {
 	})
 	first.Give(ends[0])
 	second.Give(ends[1])
-	first.proxy.HandOver(ends[0])
-	second.proxy.TakeOver(ends[1])
+	first.proxy.HandOver(ends[0], index, len(second.proxy.workers))
+	second.proxy.TakeOver(ends[1], index)
 }
 
 // check asserts that nothing is left, and that all parties have received what they should.

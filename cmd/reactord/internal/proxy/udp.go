@@ -42,10 +42,13 @@ func udpSettings(l *plan.Listener, before *settings) *udp.Settings {
 // full is lost.
 const udpReceiveBuffer = 4 << 20
 
-// startUDP begins to receive.
+// startUDP begins to receive, if no sessions of other processes are awaited.
 func (l *listener) startUDP() {
 	l.udp.Address = l.shared.address
 	l.udp.Start()
+	if l.worker.proxy.handovers.sessions.Load() == 0 {
+		l.udp.Receive()
+	}
 }
 
 // stopUDP begins no further session. Datagrams of the sessions are still passed on, until they are idle or the worker

@@ -129,10 +129,12 @@ func (x *session) Refused(err error) {
 
 // reset ends the session.
 func (x *session) reset(why closeReason) {
-	if !x.Over() {
-		x.why = why
-		x.End(udp.WhyOwner)
+	if x.Over() || x.leaving != nil && x.leaving.postponed(why, noSide) {
+		return
 	}
+	x.why = why
+	x.dropRest()
+	x.End(udp.WhyOwner)
 }
 
 // reasonOf returns why the session has ended, for the counters and the log.
@@ -163,9 +165,10 @@ func (x *session) reasonOf(why udp.Why) closeReason {
 // Ended gives back what the session has, and makes room for another one.
 func (x *session) Ended(why udp.Why) {
 	w := x.worker()
-	x.why = x.reasonOf(why)
-	debugEnd(x)
-	x.logEnd()
+	if x.why = x.reasonOf(why); x.why != reasonMoved {
+		debugEnd(x)
+		x.logEnd()
+	}
 	w.proxy.sessions.Add(-1)
 	x.release(&w.sessions)
 }

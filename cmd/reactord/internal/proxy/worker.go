@@ -123,6 +123,10 @@ func (w *worker) follow(c *change) {
 	}
 	for _, s := range c.opened {
 		l := s.loops[w.index]
+		if len(l.fds()) == 0 { // see open
+			l.state = listenerClosed
+			continue
+		}
 		w.listeners = append(w.listeners, l)
 		if l.start(); w.state != workerServing {
 			l.stop(false)

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -13,8 +14,8 @@ import (
 )
 
 // The socket between successor and predecessor stays open after the upgrade. Connecting to the predecessor means
-// sending it one end of a new socket pair, with a byte that says what for. So any process with the socket can connect,
-// several at a time, and it is passed on to the next successor.
+// sending it one end of a new socket pair, with a greeting that says what for. So any process with the socket can
+// connect, several at a time, and it is passed on to the next successor.
 
 // purpose says what a connection to a predecessor is for. One that does not know it takes requests.
 type purpose byte
@@ -23,6 +24,9 @@ const (
 	forRequests    purpose = 0
 	forConnections purpose = 1 // the predecessor hands its connections over
 )
+
+// greetingSize is the most bytes that come with a connection: the purpose, and behind forConnections two arguments.
+const greetingSize = 5
 
 // Predecessor is an old process of an upgrade that still has connections. Its methods may be called from any
 // goroutine.
@@ -79,26 +83,31 @@ func (p *Predecessor) Close() { _ = p.socket.Close() }
 
 // Dial makes a connection, which the predecessor accepts from the listener of [Successor.Confirm].
 func (p *Predecessor) Dial() (net.Conn, error) {
-	fd, err := p.dial(forRequests)
+	fd, err := p.dial([]byte{byte(forRequests)})
 	if err != nil {
 		return nil, err
 	}
 	return unixConn(os.NewFile(uintptr(fd), "predecessor"))
 }
 
-// DialConnections makes a connection by which the predecessor hands its connections over, if it can. The descriptor,
-// which has O_NONBLOCK, is the caller's.
-func (p *Predecessor) DialConnections() (fd int, err error) { return p.dial(forConnections) }
+// DialConnections makes one of several connections by which the predecessor hands its connections over, if it can. It
+// is told the index, and the number of loops of this process, both below 65536. The descriptor, which has O_NONBLOCK,
+// is the caller's.
+func (p *Predecessor) DialConnections(index, loops int) (fd int, err error) {
+	text := []byte{byte(forConnections)}
+	text = binary.BigEndian.AppendUint16(text, uint16(index))
+	return p.dial(binary.BigEndian.AppendUint16(text, uint16(loops)))
+}
 
 // dial sends the predecessor one end of a socket pair, and returns the other one.
-func (p *Predecessor) dial(what purpose) (fd int, err error) {
+func (p *Predecessor) dial(greeting []byte) (fd int, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, os.NewSyscallError("socketpair", err)
 	}
 	defer unix.Close(pair[1])
 	_ = p.socket.SetWriteDeadline(time.Now().Add(dialTime))
-	if _, _, err = p.socket.WriteMsgUnix([]byte{byte(what)}, unix.UnixRights(pair[1]), nil); err != nil {
+	if _, _, err = p.socket.WriteMsgUnix(greeting, unix.UnixRights(pair[1]), nil); err != nil {
 		return -1, errors.Join(err, unix.Close(pair[0]))
 	}
 	return pair[0], nil
@@ -126,7 +135,7 @@ func dups(all []*Predecessor) (fds, pids []int) {
 
 // channel accepts the connections of successors.
 type channel struct {
-	handOver func(fd int)
+	handOver func(fd, index, loops int)
 	socket   *net.UnixConn
 	once     sync.Once
 	closed   chan struct{}
@@ -134,9 +143,9 @@ type channel struct {
 
 // Accept returns the next connection. When no process is left that could make one, it waits until Close.
 func (c *channel) Accept() (net.Conn, error) {
-	text, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	text, rights := make([]byte, greetingSize), make([]byte, unix.CmsgSpace(4))
 	for {
-		_, n, _, _, err := c.socket.ReadMsgUnix(text, rights)
+		size, n, _, _, err := c.socket.ReadMsgUnix(text, rights) // one message: a receive ends behind descriptors
 		if err != nil {
 			<-c.closed
 			return nil, net.ErrClosed
@@ -145,8 +154,9 @@ func (c *channel) Accept() (net.Conn, error) {
 		if fd < 0 {
 			continue
 		}
-		if purpose(text[0]) == forConnections {
-			c.handOver(fd)
+		if size == greetingSize && purpose(text[0]) == forConnections {
+			index, loops := binary.BigEndian.Uint16(text[1:]), binary.BigEndian.Uint16(text[3:])
+			c.handOver(fd, int(index), max(int(loops), 1))
 		} else if conn, err := unixConn(os.NewFile(uintptr(fd), "successor")); err == nil {
 			return conn, nil
 		}
@@ -185,7 +195,7 @@ func (c *channel) Addr() net.Addr { return c.socket.LocalAddr() }
 // Confirm lets the successor continue, which waits until the service manager knows it. It returns a listener for
 // connections of the successor and those after it: see [Predecessor.Dial]. While the listener is accepted from, it
 // calls handOver with those of [Predecessor.DialConnections], which takes the descriptor over.
-func (s *Successor) Confirm(handOver func(fd int)) (net.Listener, error) {
+func (s *Successor) Confirm(handOver func(fd, index, loops int)) (net.Listener, error) {
 	_, err := s.socket.Write([]byte{confirmation})
 	if err != nil {
 		return nil, errors.Join(err, s.socket.Close())

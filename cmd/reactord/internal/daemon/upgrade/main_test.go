@@ -147,7 +147,7 @@ func greet(sockets []Socket) {
 // confirm lets a successor continue, and returns the listener for its connections.
 func confirm(t *testing.T, s *Successor) net.Listener {
 	t.Helper()
-	l, err := s.Confirm(func(fd int) { _ = unix.Close(fd) })
+	l, err := s.Confirm(func(fd, _, _ int) { _ = unix.Close(fd) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,19 +24,22 @@ var ErrMalformed = errors.New("malformed handover")
 
 // header has what a frame says in JSON.
 type header struct {
-	Version int      `json:"version"`
-	Records []Record `json:"records"`
+	Version        int      `json:"version"`
+	Records        []Record `json:"records"`
+	NoMoreSessions bool     `json:"no_more_sessions,omitempty"`
 }
 
 // Frame holds a batch of connections.
 type Frame struct {
 	Records []Record
 	Unsent  []byte // the bytes of all records, in order: those from the client first
+	// NoMoreSessions says that all sessions of UDP have come that can: clients' datagrams wait for them.
+	NoMoreSessions bool
 }
 
 // Append appends the encoding of the frame to b.
 func (f *Frame) Append(b []byte) ([]byte, error) {
-	text, err := json.Marshal(header{Version, f.Records})
+	text, err := json.Marshal(header{Version, f.Records, f.NoMoreSessions})
 	if err != nil {
 		return b, err
 	}
@@ -73,7 +76,7 @@ func Decode(b []byte) (f Frame, err error) {
 	if h.Version < Version-1 || h.Version > Version+1 {
 		return f, fmt.Errorf("%w: version %d, and it reads %d to %d", ErrVersion, h.Version, Version-1, Version+1)
 	}
-	f = Frame{h.Records, b[end : end+int(binary.BigEndian.Uint32(b[4:]))]}
+	f = Frame{h.Records, b[end : end+int(binary.BigEndian.Uint32(b[4:]))], h.NoMoreSessions}
 	left := len(f.Unsent)
 	for i := range f.Records {
 		r := &f.Records[i]
@@ -98,15 +101,17 @@ func (r *Record) valid(left int) bool {
 		}
 		left -= s.Unsent
 	}
-	return r.LastFrom <= Server && (r.Reset == nil || *r.Reset <= Server)
+	return r.LastFrom <= Server && (r.Reset == nil || *r.Reset <= Server) && (r.Session == nil || r.Session.valid())
 }
 
 // Unknown returns what the record needs and this process does not know, or "".
 func (r *Record) Unknown() string {
-	if len(r.Needs) == 0 {
-		return ""
+	for _, what := range r.Needs {
+		if what != NeedsUDP {
+			return what
+		}
 	}
-	return r.Needs[0]
+	return ""
 }
 
 // Answer says what has become of a batch. The connections that are not refused belong to the process that answers from
@@ -116,6 +121,14 @@ type Answer struct {
 	Refused map[int]string `json:"refused,omitempty"`
 	// Error is why the whole batch is refused, and so would be further ones; "" if it is not.
 	Error string `json:"error,omitempty"`
+}
+
+// Refuse notes that the record with an index is refused.
+func (a *Answer) Refuse(i int, why string) {
+	if a.Refused == nil {
+		a.Refused = map[int]string{}
+	}
+	a.Refused[i] = why
 }
 
 // maxAnswer bounds the JSON of an answer.

@@ -32,8 +32,14 @@ func sample() Frame {
 			},
 			{Server: serveraddr.Unix("/run/app"), Sides: [2]Side{{Unsent: 1}, {Unsent: 2}}},
 			{},
+			{Needs: []string{NeedsUDP}, Session: &Session{
+				Client: netip.MustParseAddrPort("1.2.3.4:5"), Local: netip.MustParseAddr("::1"), PacketInfo: []byte{1}, Socket: 2,
+				Destination: netip.MustParseAddrPort("[::1]:53"), Route: "r", Header: []byte("PROXY"), Left: time.Minute,
+				Answered: time.Second, Logged: true, Datagrams: [2]uint64{1, 2}, Bytes: [2]uint64{3, 1 << 40}, Requests: 1,
+				Responses: 2, Confirmed: true, Bound: true, IdleTimeout: time.Second, MostRequests: 2, ResponsesEach: 1,
+			}},
 		},
-		Unsent: []byte("abcdef"),
+		Unsent: []byte("abcdef"), NoMoreSessions: true,
 	}
 }
 
@@ -55,6 +61,9 @@ func TestFrame(t *testing.T) {
 	}
 	if n, unsent := got.Records[0].FDs(), got.Records[1].Unsent(); n != 4 || unsent != 3 {
 		t.Errorf("%d descriptors, %d unsent bytes", n, unsent)
+	}
+	if r := &got.Records[3]; r.FDs() != 1 || r.Unknown() != "" {
+		t.Errorf("%d descriptors, %q is unknown", r.FDs(), r.Unknown())
 	}
 }
 
@@ -138,7 +147,7 @@ func FuzzDecode(f *testing.F) {
 		unsent := 0
 		for i := range got.Records {
 			r := &got.Records[i]
-			if n := r.FDs(); n < 2 || n > 6 || r.Unsent() < 0 {
+			if n := r.FDs(); n < 1 || n > 6 || r.Session == nil && n == 1 || r.Unsent() < 0 {
 				t.Errorf("%d descriptors", n)
 			}
 			unsent += r.Unsent()

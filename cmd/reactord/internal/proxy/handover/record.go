@@ -34,6 +34,8 @@ type Record struct {
 	LastFrom  Which         `json:"last_from"`            // the side of the last byte
 	Reset     *Which        `json:"reset,omitempty"`      // the side that was reset; the other one still gets its bytes
 	Sides     [2]Side       `json:"sides"`                // by Which
+
+	Session *Session `json:"session,omitempty"` // of UDP; then there are no sides
 }
 
 // Which names a side of a connection.
@@ -137,6 +139,9 @@ const sockets = 2
 
 // FDs returns the number of descriptors that come with a record.
 func (r *Record) FDs() int {
+	if r.Session != nil {
+		return 1
+	}
 	n := sockets
 	for i := range r.Sides {
 		if r.Sides[i].Piped != 0 {

@@ -4,12 +4,14 @@
 // # How to use it
 //
 // A [Listener] is what one loop has of a UDP listener: its sockets, and the sessions of the clients whose datagrams
-// come to them. [New] makes one, [Listener.Add] gives it sockets, [Listener.Start] begins to receive. Its [Owner]
-// decides about each session: whether there is room, which server it gets, with which [Settings]; and it keeps the
-// accounts. It embeds a [Session] in what it keeps of one.
+// come to them. [New] makes one, [Listener.Add] gives it sockets, [Listener.Start] and [Listener.Receive] begin. Its
+// [Owner] decides about each session: whether there is room, which server it gets, with which [Settings]; and it keeps
+// the accounts. It embeds a [Session] in what it keeps of one.
 //
 // A listener ends by [Listener.Drain], when its sessions have; or by [Listener.Close], which ends them. With
-// [Listener.HandOver] another process receives from the same sockets: the sessions still pass on replies.
+// [Listener.HandOver] another process receives from the same sockets: the sessions still pass on replies, and can be
+// continued there: [Session.Rest] brings one to rest, [Session.Snapshot] describes it, and [Listener.Arrive] makes it
+// one of the other process.
 //
 // # What it guarantees
 //
@@ -47,6 +49,7 @@
 //	owner.go     Owner, Settings, Tally: what the user of the package has and gets
 //	socket.go    the sockets that clients send to
 //	session.go   Session and its states
+//	snapshot.go  sessions that move to another process
 //	idle.go      sessions in the order of their last datagram, and their timer
 //	packet.go    datagrams on their way out
 //	received.go  datagrams that were received, and what their control data says

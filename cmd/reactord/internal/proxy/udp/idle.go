@@ -11,7 +11,7 @@ import (
 )
 
 // idleQueues is the sessions of a listener, in the order of their last datagram, and the one timer that ends those that
-// have been idle for too long. There are two queues for each Settings, which are one but for reloads: sessions become
+// have been idle for too long. There are two queues for equal Settings, which are one but for reloads: sessions become
 // idle in the order of a queue. Those that no client has confirmed make room for others: see [Listener.EndOldest].
 type idleQueues struct {
 	listener *Listener
@@ -39,15 +39,20 @@ func (i *idleQueues) stop() { i.listener.Loop.StopTimer(&i.timer) }
 
 // add adds a session that begins, or that is confirmed.
 func (i *idleQueues) add(s *Session) {
+	s.active = i.listener.time()
+	i.insert(s)
+}
+
+// insert adds a session that was idle before, behind all others: it may be idle for up to twice as long.
+func (i *idleQueues) insert(s *Session) {
 	at := slices.IndexFunc(i.queues, func(q *idleQueue) bool {
-		return q.settings == s.settings && q.confirmed == s.confirmed
+		return *q.settings == *s.settings && q.confirmed == s.confirmed
 	})
 	if at < 0 {
 		i.queues = append(i.queues, &idleQueue{settings: s.settings, confirmed: s.confirmed})
 		at = len(i.queues) - 1
 	}
 	s.queue = i.queues[at]
-	s.active = i.listener.time()
 	s.queue.list.PushBack(&s.links)
 	if !i.timer.Pending() {
 		i.set()
@@ -66,9 +71,11 @@ func (s *Session) touch() {
 // confirm notes that the client has sent a datagram after an answer, as one that has seen it does. An address that is
 // forged only once does not.
 func (s *Session) confirm() {
-	s.listener.idle.remove(s)
-	s.confirmed = true
-	s.listener.idle.add(s)
+	i, waits := &s.listener.idle, s.queue != nil
+	i.remove(s)
+	if s.confirmed = true; waits {
+		i.add(s)
+	}
 }
 
 // EndOldest ends the session whose last datagram is the oldest, of those that no client has confirmed. It reports

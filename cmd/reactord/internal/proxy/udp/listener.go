@@ -12,7 +12,7 @@ import (
 
 // state is the state of a listener. It only advances:
 //
-//	opened              → serving    Start
+//	opened              → serving    Start; it receives after Receive
 //	serving             → handedOver HandOver
 //	serving             → draining   Drain
 //	handedOver          → draining   Drain: nothing changes for its sessions
@@ -47,6 +47,7 @@ type Listener struct {
 	Config
 	state    state
 	receives bool // from its sockets
+	ends     bool // sessions are ended
 	sockets  []*socket
 	sessions map[key]*Session // those that the client's next datagram belongs to
 	count    int              // all sessions
@@ -79,11 +80,22 @@ func New(cfg Config) *Listener {
 	return l
 }
 
-// Start begins to receive. On the loop's thread.
+// Start lets sessions arrive, and pass on replies. On the loop's thread.
 func (l *Listener) Start() {
-	l.state, l.receives = serving, true
+	l.state = serving
 	for _, s := range l.sockets {
 		s.start()
+	}
+}
+
+// Receive begins to receive the datagrams of clients, after [Listener.Start].
+func (l *Listener) Receive() {
+	if l.state != serving || l.receives {
+		return
+	}
+	l.receives = true
+	for _, s := range l.sockets {
+		s.receive()
 	}
 }
 
@@ -108,12 +120,12 @@ func (l *Listener) Drain() {
 	}
 }
 
-// Close ends all sessions, and then closes the sockets.
+// Close ends all sessions, and then closes the sockets. Those that rest end by [Session.Resume].
 func (l *Listener) Close() {
 	if l.state >= closing {
 		return
 	}
-	l.state = max(l.state, draining)
+	l.state, l.ends = max(l.state, draining), true
 	l.idle.each(func(s *Session) { s.End(WhyOwner) })
 	l.closeIfDone()
 }
@@ -123,7 +135,7 @@ func (l *Listener) Sessions() int { return l.count }
 
 // closeIfDone closes the sockets of a listener that begins no session and has none.
 func (l *Listener) closeIfDone() {
-	if l.state < handedOver || l.state >= closing || l.count != 0 || l.state == handedOver && l.receiving() {
+	if l.state < handedOver || l.state >= closing || l.count != 0 || l.state == handedOver && l.Receiving() {
 		return
 	}
 	l.state, l.receives = closing, false
@@ -133,8 +145,8 @@ func (l *Listener) closeIfDone() {
 	}
 }
 
-// receiving reports whether a socket still receives.
-func (l *Listener) receiving() bool {
+// Receiving reports whether a socket still receives: after [Listener.HandOver] it takes a turn of the loop to end that.
+func (l *Listener) Receiving() bool {
 	return slices.ContainsFunc(l.sockets, func(s *socket) bool { return s.receives })
 }
 

@@ -35,7 +35,7 @@ type Account interface {
 	Ended(Why)
 }
 
-// Settings are how sessions end. They do not change; sessions with the same ones share them.
+// Settings are how sessions end. They do not change.
 type Settings struct {
 	Idle      time.Duration // how long a session may be without a datagram; 0: without limit
 	Requests  int           // datagrams of the client that a session has; 0: without limit

@@ -125,7 +125,7 @@ func (l *Listener) flush() {
 func (p *packet) start() {
 	s := p.session
 	switch {
-	case p.from == client && s.state == connecting:
+	case p.from == client && s.state < flowing:
 		s.waiting = append(s.waiting, p)
 	case p.from == client && s.Over():
 		p.drop(DropEnded)

@@ -12,15 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sessionState is the state of a session. It only advances:
+// sessionState is the state of a session:
 //
 //	connecting → flowing  connected: datagrams are sent to the server
+//	flowing    → resting  Rest; a session that has arrived begins there
+//	resting    → flowing  Resume
 //	any        → ending   End: its socket is closed
 //	ending     → ended    the socket is closed, or there was none
 type sessionState uint8
 
 const (
 	connecting sessionState = iota // datagrams wait in waiting
+	resting                        // the same
 	flowing
 	ending
 	ended
@@ -47,7 +50,7 @@ type Session struct {
 	recv      reactor.RecvMsgManyOp
 	closing   reactor.CloseOp
 	dial      *dial
-	waiting   []*packet // until the socket is connected
+	waiting   []*packet // until the session flows
 	pending   [2]int    // datagrams of each side that are being sent
 	requests  int
 	responses int
@@ -214,7 +217,7 @@ type replies Session
 func (r *replies) SetNext(d reactor.Datagram) {
 	s := (*Session)(r)
 	in := s.listener.take(d, s)
-	if s.state == flowing {
+	if s.state == flowing || s.state == resting {
 		s.touch()
 		if s.responses == 0 {
 			s.account.Answered()
@@ -249,10 +252,12 @@ func (r *replies) SetError(err error) {
 	(*Session)(r).fail(err)
 }
 
-// SetStopped ends the session, or the loop is stopping.
+// SetStopped ends the session, unless it comes to rest: the loop is stopping.
 func (r *replies) SetStopped() {
 	r.receives = false
-	(*Session)(r).End(WhyOwner)
+	if r.state != resting {
+		(*Session)(r).End(WhyOwner)
+	}
 }
 
 // Env returns an empty environment.
@@ -290,9 +295,7 @@ func (s *Session) End(why Why) {
 	if s.Over() {
 		return
 	}
-	if p := s.listener.open; p != nil && p.session == s {
-		s.listener.flush()
-	}
+	s.flush()
 	s.leave(why)
 	for _, p := range s.waiting {
 		p.drop(DropEnded)
@@ -300,6 +303,13 @@ func (s *Session) End(why Why) {
 	s.waiting = nil
 	s.socket.Close().Connect(&s.closing, (*sessionClosed)(s))
 	s.closing.Start()
+}
+
+// flush sends the packet of the session to which more datagrams could be added.
+func (s *Session) flush() {
+	if p := s.listener.open; p != nil && p.session == s {
+		s.listener.flush()
+	}
 }
 
 // leave takes the session out of the listener's lists.

@@ -140,8 +140,9 @@ func (o *owner) start(l *reactor.Loop) error {
 		return err
 	}
 	o.listener = udp.New(udp.Config{Loop: l, Owner: o, Address: at})
-	o.listener.Add(s.Release())
+	o.listener.Add(s.Release(), 0)
 	o.listener.Start()
+	o.listener.Receive()
 	return nil
 }
 

@@ -17,6 +17,7 @@ type socket struct {
 	reactor.Socket
 	listener  *Listener
 	fd        int
+	index     int
 	recv      reactor.RecvMsgManyOp
 	receives  bool
 	timer     reactor.Timer // receives again after that has failed, or finds that it works
@@ -33,8 +34,11 @@ const socketCredit = 256
 // controlRoom is room for an IPV6_PKTINFO and a UDP_GRO.
 var controlRoom = unix.CmsgSpace(unix.SizeofInet6Pktinfo) + unix.CmsgSpace(4)
 
-// Add gives the listener a socket, which is bound.
-func (l *Listener) Add(fd int) { l.sockets = append(l.sockets, &socket{listener: l, fd: fd}) }
+// Add gives the listener a socket, which is bound. The index tells it from other sockets with the address, also in a
+// process to come.
+func (l *Listener) Add(fd, index int) {
+	l.sockets = append(l.sockets, &socket{listener: l, fd: fd, index: index})
+}
 
 // FDs returns the descriptors of the listener's sockets.
 func (l *Listener) FDs() (fds []int) {
@@ -70,7 +74,6 @@ func (s *socket) start() {
 		s.wildcard = s.SetPacketInfo(true) == nil
 	}
 	s.coalesces = coalesce(&s.Socket)
-	s.receive()
 }
 
 // coalesce lets the kernel make one of several datagrams, if it can also make several of one.
