@@ -23,7 +23,7 @@ type ctlCommand struct {
 	Address string `env:"REACTORD_ADMIN" default:"unix:///run/reactord/admin.sock" placeholder:"ADDRESS" help:"Address of the admin API, as admin.address of the configuration, or https://HOST:PORT (${default})."`
 	File    string `name:"config" short:"c" placeholder:"FILE" help:"Configuration file that says the address instead. The daemon is on this machine: its certificate is not verified without --cacert."`
 	Credentials
-	JSON bool `name:"json" help:"Print the answer of the API unchanged."`
+	JSON bool `name:"json" help:"Print JSON: the answer of the API unchanged, or the outcome of an upgrade."`
 
 	Status      ctlStatus      `cmd:"" help:"Show the state of the process."`
 	Plan        ctlPlan        `cmd:"" help:"Show the plan in force, and where each server comes from."`
@@ -59,7 +59,10 @@ func (c *ctlCommand) AfterApply(k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	k.Bind(&ctl{client: client, config: c.File, json: c.JSON, out: os.Stdout, colour: wantsColour(os.Stdout)})
+	k.Bind(&ctl{
+		client: client, config: c.File, json: c.JSON, out: os.Stdout,
+		colour: wantsColour(os.Stdout), terminal: terminalOf(os.Stdout),
+	})
 	return nil
 }
 
@@ -94,18 +97,24 @@ func (c *ctlCommand) where() (admin.Access, error) {
 }
 
 // wantsColour reports whether f is a terminal, and NO_COLOR (no-color.org) is not set.
-func wantsColour(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+func wantsColour(f *os.File) bool { return terminalOf(f) != nil && os.Getenv("NO_COLOR") == "" }
+
+// terminalOf returns f if it is a terminal on which a line can be rewritten, or nil.
+func terminalOf(f *os.File) *os.File {
+	if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return f
 }
 
 // ctl has the state that the commands of ctl share.
 type ctl struct {
-	client *admin.Client // nil without an admin API
-	config string        // the configuration file that says so
-	json   bool          // print the API's text
-	out    io.Writer
-	colour bool
+	client   *admin.Client // nil without an admin API
+	config   string        // the configuration file that says so
+	json     bool          // print the API's text
+	out      io.Writer
+	colour   bool
+	terminal *os.File // out, if it is a terminal
 }
 
 // interruptible returns a context that a signal cancels.

@@ -201,15 +201,6 @@ func showDrain(w *bufio.Writer, d *admin.Drain) {
 	fmt.Fprintf(w, "draining for %s, %d connections, %s left\n", humanTime(d.Elapsed), d.Connections, humanTime(d.Left))
 }
 
-type ctlUpgrade struct{}
-
-// Run upgrades the program.
-func (ctlUpgrade) Run(c *ctl) error {
-	return call(c, admin.PostUpgrade, admin.None{}, func(w *bufio.Writer, u *admin.Upgrade) {
-		fmt.Fprintf(w, "process %d has taken over\n", u.PID)
-	})
-}
-
 type ctlLogLevel struct {
 	Level string `arg:"" optional:"" enum:",debug,info,warn,error" default:"" help:"The level to set: ${log_levels}."`
 }

@@ -58,8 +58,8 @@ func TestCtl(t *testing.T) {
 		"server set app c --weight 1",
 		"server set app a", "server set app a --weight 2000", "server set app a --state off",
 		"close 2 9", "close --server a", "close", "close --all --server a", "close --all", "connections",
-		"log-level", "log-level debug", "log-level loud", "reload", "upgrade", "drain --show", "drain", "status", "loops",
-		"profile", "profile none",
+		"log-level", "log-level debug", "log-level loud", "reload", "upgrade --wait 0", "drain --show", "drain", "status",
+		"loops", "profile", "profile none",
 	} {
 		code, stdout, stderr := runCtl(t, address, strings.Fields(args)...)
 		got.WriteString("$ reactord ctl " + args + "\n" + stdout + stderr)

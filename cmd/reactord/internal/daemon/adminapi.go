@@ -67,16 +67,23 @@ func (d *adminDaemon) Status() admin.Status {
 	for i := range all.Listeners {
 		s.Connections += int(all.Listeners[i].Connections)
 	}
-	if h := d.proxy.Handovers(); h.Moved+h.Taken != 0 || len(h.Staying) != 0 {
-		s.Handover = &h
-	}
 	s.Predecessors = d.predecessors.statuses()
+	s.Handover = d.handover() // afterwards: it includes what a process that has ended handed over
 	open := s.Connections
 	for i := range s.Predecessors {
 		open += s.Predecessors[i].Connections
 	}
 	s.Drain = d.lifecycle.drain(d.planner.Plan().Drain, open)
 	return s
+}
+
+// handover returns what has moved between processes, or nil.
+func (d *adminDaemon) handover() *stats.Handovers {
+	h := d.proxy.Handovers()
+	if h.Moved+h.Taken == 0 && !h.Taking && len(h.Staying) == 0 {
+		return nil
+	}
+	return &h
 }
 
 // lastReload returns the last reload, or nil.

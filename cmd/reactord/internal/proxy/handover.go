@@ -82,7 +82,7 @@ func (p *Proxy) NextID() uint64 {
 // goroutine.
 func (p *Proxy) Handovers() stats.Handovers {
 	h := &p.handovers
-	out := stats.Handovers{Moved: h.moved.Load(), Taken: h.taken.Load()}
+	out := stats.Handovers{Taking: h.takes(), Moved: h.moved.Load(), Taken: h.taken.Load()} // Taken grows while Taking
 	for why, name := range stayReasons {
 		if n := h.staying[why].Load(); n > 0 {
 			out.Staying = append(out.Staying, stats.Count{Reason: name, Count: uint64(n)})
@@ -150,6 +150,13 @@ func (h *handovers) opened(n int) {
 	if h.open += n; h.open == 0 {
 		h.listeners, h.backends, h.servers = nil, nil, nil
 	}
+}
+
+// takes reports whether other processes may still hand over connections.
+func (h *handovers) takes() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.open > 0
 }
 
 // listenerFor returns the listener of a connection of another process: of the plan, or one that is retired.

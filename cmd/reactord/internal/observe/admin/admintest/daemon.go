@@ -22,7 +22,11 @@ type Daemon struct {
 	Reactor *reactor.Reactor // may be nil
 	Err     error            // returned by Reload, Drain and Upgrade
 
+	// Upgraded is what Status returns after an upgrade, one after the other; the last one stays.
+	Upgraded []admin.Status
+
 	mu       sync.Mutex
+	upgraded bool
 	conns    []admin.Connection
 	servers  []stats.Server
 	drain    *admin.Drain
@@ -62,6 +66,13 @@ func New(n int) *Daemon {
 func (d *Daemon) Status() admin.Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.upgraded && len(d.Upgraded) > 0 {
+		s := d.Upgraded[0]
+		if len(d.Upgraded) > 1 {
+			d.Upgraded = d.Upgraded[1:]
+		}
+		return s
+	}
 	s := admin.Status{
 		Version: "v1.2.3", Revision: "0123abc", PID: 42, Started: Start, Uptime: 93784, Phase: admin.Serving,
 		Ring: "io_uring", Loops: 4, Plan: 7, Connections: len(d.conns), LastReload: d.reloaded,
@@ -321,5 +332,11 @@ func (d *Daemon) Upgrade(ctx context.Context) (int, error) {
 	if at, ok := ctx.Deadline(); ok {
 		return 0, fmt.Errorf("the request ends at %v", at)
 	}
-	return 4711, d.Err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.upgraded = d.Err == nil
+	return UpgradedPID, d.Err
 }
+
+// UpgradedPID is the process id of the new process of an upgrade.
+const UpgradedPID = 4711
