@@ -6,6 +6,7 @@
 //	go run ./bench serve echo --listen tcp://127.0.0.1:7000  a server to try it with
 //	go run ./bench compare A.json B.json                     what has changed, and is it significant?
 //	go run ./bench suite                                     reactord and other servers
+//	go run ./bench pause                                     connections through reactord while it is upgraded
 //
 // Exit codes: 0; 1 for an error; 2 for a bound (--fail-if) that is exceeded; 80 for a wrong command line.
 //
@@ -37,6 +38,7 @@ type commands struct {
 	Serve     serveCommands    `cmd:"" help:"Run one server until SIGINT or SIGTERM."`
 	Compare   compareCommand   `cmd:"" help:"Compare results that --json has written."`
 	Suite     suiteCommand     `cmd:"" help:"Measure reactord and other servers in all cases, and print a table."`
+	Pause     pauseCommand     `cmd:"" help:"Measure for how long connections through reactord stand still while an upgrade moves them."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure the load generator itself, and a client in C for comparison."`
 	Exec      execCommand      `cmd:"" hidden:"" help:"Execute a program on one CPU."`
 }

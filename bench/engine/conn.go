@@ -36,6 +36,8 @@ type conn struct {
 
 	begun int64 // when it began to connect
 	since int64 // when the wait began that Config.Timeout limits; 0: it waits for nothing
+
+	longest int64 // of the mode hold: see Span.Longest
 }
 
 func (c *conn) init(g *group, index int) {

@@ -37,6 +37,10 @@ type Span struct {
 	Elapsed time.Duration    // of a whole phase: until the last reply, if that came after its end
 	Open    int              // connections that are open at its end
 	Busy    float64          // the CPU share of the busiest loop, from 0 to 1
+
+	// Longest has, for each connection of the mode hold that exchanged messages, the longest time from a message to its
+	// echo. It is of a whole phase; nil in its seconds.
+	Longest *record.Histogram
 }
 
 // ErrNoProgress is the error of a phase in which only failures occurred for Config.GiveUp.
@@ -228,6 +232,7 @@ func newCollector(g *Generator, s span, observe func(Span)) *collector {
 	c := &collector{g: g, span: s, observe: observe, running: len(g.workers), good: time.Now(),
 		open: make([]int, len(g.workers)), cpu: make([]int64, len(g.workers)), last: s.start}
 	c.sum, c.moment = c.empty(), c.empty()
+	c.sum.Longest = record.NewHistogram()
 	return c
 }
 
@@ -260,6 +265,7 @@ func (c *collector) take(s slip) {
 	}
 	if c.heard++; s.final {
 		c.running--
+		c.sum.Longest.Add(s.longest)
 		c.sum.Elapsed = max(c.sum.Elapsed, time.Duration(s.until-c.span.start))
 	}
 	if c.heard >= c.running || s.final && c.running == 0 {

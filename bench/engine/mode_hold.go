@@ -71,7 +71,9 @@ func (s *holdSession) received(p []byte) {
 		sent := s.under[s.first]
 		s.pop()
 		s.part, s.c.since = false, 0
-		s.c.group.messageDone(sent.intended, sent.sent, s.c.clock())
+		now := s.c.clock()
+		s.c.longest = max(s.c.longest, now-sent.sent)
+		s.c.group.messageDone(sent.intended, sent.sent, now)
 	default:
 		s.part = true
 	}

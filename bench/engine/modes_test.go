@@ -3,6 +3,7 @@ package engine
 import (
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,6 +109,44 @@ func TestHold(t *testing.T) {
 	faultless(t, w)
 	if s.Open != 50 || w.Messages < 50 || w.Opened != 0 {
 		t.Errorf("%d stand, %d messages, %d opened", s.Open, w.Messages, w.Opened)
+	}
+	if n := s.Longest.Count(); n < 1 || n > 50 || s.Longest.Max() > w.Service.Max() {
+		t.Errorf("%d connections with an echo of %v at most, of all %v", n, s.Longest.Max(), w.Service.Max())
+	}
+}
+
+// The longest echo of each connection is of one phase. One connection of ten has a server that waits.
+func TestHoldLongest(t *testing.T) {
+	const wait = 100 * time.Millisecond
+	var accepted atomic.Int64
+	g := load(t, serve(t, "tcp", func(c net.Conn) {
+		if accepted.Add(1) > 1 {
+			echoing(c)
+			return
+		}
+		buf := make([]byte, 64)
+		for {
+			if _, err := io.ReadFull(c, buf); err != nil {
+				return
+			}
+			time.Sleep(wait)
+			if _, err := c.Write(buf); err != nil {
+				return
+			}
+		}
+	}), &Hold{Every: 10 * time.Millisecond}, func(c *Config) { c.Connections = 10 })
+	if _, err := g.Open(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s, err := g.Run(t.Context(), Phase{Time: 3 * wait}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		faultless(t, s.Windows[0])
+		if n := s.Longest.Count(); n != 10 || s.Longest.Max() < wait {
+			t.Errorf("%d connections, the longest echo took %v", n, s.Longest.Max())
+		}
 	}
 }
 

@@ -79,6 +79,7 @@ type slip struct {
 	open    int              // open connections
 	cpu     int64            // CPU time of the thread in ns
 	final   bool
+	longest *record.Histogram // of a final report: see Span.Longest
 }
 
 func (w *worker) init() {
@@ -227,7 +228,24 @@ func (w *worker) report(final bool) {
 		s.last = max(s.last, g.last)
 		g.win = w.g.window()
 	}
+	if final {
+		s.longest = w.takeLongest()
+	}
 	w.g.slips <- s
+}
+
+// takeLongest returns the longest time of each connection that had one, and begins anew.
+func (w *worker) takeLongest() *record.Histogram {
+	h := record.NewHistogram()
+	for _, g := range w.groups {
+		for _, c := range g.conns {
+			if c.longest > 0 {
+				h.Record(c.longest)
+				c.longest = 0
+			}
+		}
+	}
+	return h
 }
 
 // threadTime returns the CPU time of the calling thread in ns. See clock_gettime(2).
