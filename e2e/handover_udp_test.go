@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os/exec"
@@ -130,59 +128,18 @@ func TestUpgradeMovesDTLS(t *testing.T) {
 		dir, addr, behind := t.TempDir(), testenv.Vacant(t), testenv.Vacant(t)
 		server := exec.CommandContext(t.Context(), a.openssl, "s_server", "-dtls1_2", "-quiet", "-accept", behind,
 			"-cert", cert)
-		toClient, atServer := converse(t, server)
+		behindProxy := converse(t, server)
 		g, _, _ := configured(t, fmt.Sprintf(sessionsConfig, ring, 2, dir, addr, behind))
 		client := exec.CommandContext(t.Context(), a.openssl, "s_client", "-dtls1_2", "-quiet", "-connect", addr)
-		toServer, atClient := converse(t, client)
-		say := func(to io.Writer, text string, at <-chan string) {
-			t.Helper()
-			if _, err := io.WriteString(to, text+"\n"); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case got := <-at:
-				if got != text {
-					t.Fatalf("%q has come, want %q", got, text)
-				}
-			case <-time.After(patience):
-				t.Fatalf("%q does not arrive", text)
-			}
-		}
-		say(toServer, "begin", atServer)
+		inFront := converse(t, client)
+		inFront.say("begin", behindProxy)
 		for range 3 {
 			old := g.pid
 			g.upgrade()
 			g.awaitGone(old)
-			say(toServer, "from the client", atServer)
-			say(toClient, "from the server", atClient)
+			inFront.say("from the client", behindProxy)
+			behindProxy.say("from the server", inFront)
 		}
 		g.end()
 	})
-}
-
-// converse starts a command, and returns its input, and the lines of its output. It is killed when the test ends.
-func converse(t *testing.T, cmd *exec.Cmd) (in io.Writer, lines <-chan string) {
-	t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	read := make(chan string, 100)
-	go func() {
-		for s := bufio.NewScanner(out); s.Scan(); {
-			read <- s.Text()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return in, read
 }

@@ -43,6 +43,9 @@ type ServerTLS struct {
 	TicketKeys string
 	// HandshakeTimeout limits a handshake. Default: 10 s.
 	HandshakeTimeout time.Duration
+	// Handover lets connections of TLS 1.3 move to the new process of an upgrade, if TLS with the server allows it, too:
+	// reactord's own record layer continues them after the handshake. Default: false.
+	Handover bool
 }
 
 // Certificate is a certificate chain with its key, in PEM.
@@ -100,6 +103,8 @@ type ClientTLS struct {
 	ALPN []string
 	// HandshakeTimeout limits a handshake. Default: 10 s.
 	HandshakeTimeout time.Duration
+	// Handover lets connections move in an upgrade, as [ServerTLS.Handover]. Default: false.
+	Handover bool
 }
 
 func newServerTLS() ServerTLS {

@@ -246,6 +246,9 @@ func (c *conn) closeSockets(open sideSet) {
 	for from := range c.pipes {
 		c.pipes[from].dropStopped()
 	}
+	if c.tls != nil {
+		c.tls.dropStopped()
+	}
 	c.takeCloseOps()
 	for side := range c.sockets {
 		if open.has(side) {
@@ -282,6 +285,9 @@ func (c *conn) release() {
 	if c.log != nil {
 		c.peer = nil
 		w.logRecords.Put(c.log)
+	}
+	if c.tls != nil {
+		c.tls.wipe()
 	}
 	c.association.release(&w.conns)
 	w.closedConns.Put(c)

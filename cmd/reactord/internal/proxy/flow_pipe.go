@@ -203,11 +203,11 @@ func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
 
 // inFlight reports whether there are bytes that were received and not sent yet.
 func (p *pipe) inFlight() bool {
-	if s := p.conn.tls; s != nil {
-		return s.relays[p.from] != nil
-	}
 	if h := p.conn.leaving; h != nil && h.rest[p.from].some() {
 		return true
+	}
+	if s := p.conn.tls; s != nil {
+		return s.relays[p.from] != nil
 	}
 	t := p.out
 	return t != nil && (t.splice == nil || t.splice.tube.Held() != 0)
@@ -281,6 +281,15 @@ func (p *pipe) receiveMore(credits int) {
 			p.recv.Grant(credits)
 		}
 	case !p.conn.rests() && !p.out.sendsRest() && (p.throttle == nil || !p.throttle.waits):
+		p.begin()
+	}
+}
+
+// begin begins to receive from the side.
+func (p *pipe) begin() {
+	if p.conn.tls != nil {
+		p.startSecure(p.conn, int(p.from))
+	} else {
 		p.start(p.conn, int(p.from))
 	}
 }

@@ -288,6 +288,7 @@ func (o *offers) SetValue(n int) {
 	case n < len(o.frame):
 		o.end(errEnds)
 	default:
+		clear(o.frame) // it may have secrets
 		o.state, o.frame = offersAwaiting, o.frame[:0]
 		o.answered() // it may be there already
 	}

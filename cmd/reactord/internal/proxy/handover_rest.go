@@ -16,8 +16,8 @@ type movable interface {
 	canRest() (stays stayReason, can bool)
 	// comeToRest begins to join what is in flight, for a batch.
 	comeToRest(batch *offers)
-	// atRest collects what was in flight, now that no operation is.
-	atRest()
+	// atRest collects what was in flight, now that no operation is. It reports whether it still can move.
+	atRest() bool
 	// record describes it, and returns its descriptors, and the bytes of each side that were not sent.
 	record() (r handover.Record, fds []int, unsent [2][]byte)
 	// carryOn lets it flow here.
@@ -92,12 +92,12 @@ func (c *conn) rests() bool { return c.leaving != nil }
 // canRest reports whether the connection can be continued elsewhere now, and if not, why.
 func (c *conn) canRest() (stays stayReason, can bool) {
 	switch {
-	case c.tls != nil:
-		return staysTLS, false
 	case c.phase != phaseFlowing && c.phase != phaseDraining, c.dial != nil, c.opening != nil:
 		return staysSetup, false
 	case c.leaving != nil:
 		return staysBusy, false
+	case c.tls != nil && !c.tls.canRest():
+		return staysTLS, false
 	}
 	return 0, true
 }
@@ -124,8 +124,11 @@ func (h *leaving) SetValue(struct{}) {
 	case m.over(): // what was in flight has ended it
 		m.common().dropRest()
 	default:
-		h.state = leavingRests
-		if m.atRest(); h.batch == nil {
+		if b := h.batch; !m.atRest() && b != nil {
+			h.batch = nil
+			b.forget(h)
+		}
+		if h.state = leavingRests; h.batch == nil {
 			m.carryOn()
 		} else {
 			h.batch.joined()
@@ -143,10 +146,13 @@ func (h *leaving) SetStopped() {}
 func (h *leaving) Env() sender.Env { return sender.EmptyEnv{} }
 
 // atRest collects what is in flight, now that no operation is.
-func (c *conn) atRest() {
+func (c *conn) atRest() (moves bool) {
 	h := c.leaving
 	c.loop().StopTimer(&c.timer)
 	c.forgetWatch()
+	if moves = true; c.tls != nil {
+		moves = c.tls.atRest(&h.rest)
+	}
 	for from := range c.pipes {
 		p := &c.pipes[from]
 		if t := p.throttle; t != nil {
@@ -169,6 +175,7 @@ func (c *conn) atRest() {
 		h.rest[from].bytes = p.out.unsent()
 		p.releaseTransfer()
 	}
+	return moves
 }
 
 // dropRest ends the rest of what is closed: what it holds is dropped.
@@ -228,9 +235,13 @@ func (c *conn) carryOn() {
 	for from := range c.pipes { // both, before one of them finds out that a side is gone
 		c.pipes[from].restore(c, from, &rests[from])
 	}
-	for from := range c.pipes {
-		if c.phase != phaseClosed {
-			c.pipes[from].carryOn()
+	if c.tls != nil {
+		c.tls.carryOn(&rests)
+	} else {
+		for from := range c.pipes {
+			if c.phase != phaseClosed {
+				c.pipes[from].carryOn()
+			}
 		}
 	}
 	switch c.phase {
@@ -254,7 +265,7 @@ func (p *pipe) restore(c *conn, from int, r *rest) {
 			t.waitUntil(r.wait)
 		}
 	}
-	if !r.some() {
+	if !r.some() || c.tls != nil {
 		return
 	}
 	w := c.worker()
@@ -309,6 +320,9 @@ func (c *conn) record() (r handover.Record, fds []int, unsent [2][]byte) {
 		}
 		r.Reset = &side
 	}
+	if c.tls != nil {
+		r.Needs = []string{handover.NeedsTLS}
+	}
 	var pipes []int
 	for from := range c.pipes {
 		p, s := &c.pipes[from], &r.Sides[from]
@@ -316,6 +330,9 @@ func (c *conn) record() (r handover.Record, fds []int, unsent [2][]byte) {
 			TCP:   from == client && c.listener.tcp || from == server && !c.serverAddr().IsUnix(),
 			State: handover.SideState(c.sides[from]), Flow: handover.Flow(p.state), Bytes: p.bytes, Skipped: p.skipped,
 			Unsent: len(h.rest[from].bytes), Piped: h.rest[from].tube.Held(),
+		}
+		if c.tls != nil {
+			c.tls.sides[from].record(s)
 		}
 		unsent[from] = h.rest[from].bytes
 		if s.Piped != 0 {
@@ -331,6 +348,11 @@ func (c *conn) record() (r handover.Record, fds []int, unsent [2][]byte) {
 	if k := c.identity; k != nil {
 		r.Identity = &handover.Identity{
 			Client: k.clientAddr, Destination: k.destination, SNI: k.SNI, ALPN: k.Negotiated, Route: k.Route,
+		}
+		if t := k.TLS; t != nil {
+			r.Identity.TLS = &handover.TLS{
+				Version: t.version, Cipher: t.cipher, Resumed: t.resumed, Certificate: t.certificate, Name: t.name,
+			}
 		}
 	}
 	if c.log != nil {

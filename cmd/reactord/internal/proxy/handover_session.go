@@ -30,7 +30,7 @@ func (x *session) comeToRest(batch *offers) {
 	h.ops[0].Start()
 }
 
-func (x *session) atRest() {}
+func (x *session) atRest() bool { return true }
 
 func (x *session) record() (r handover.Record, fds []int, unsent [2][]byte) {
 	r = x.beginRecord()

@@ -89,6 +89,7 @@ func (t *taking) SetValue(r reactor.Rights) {
 		return
 	}
 	t.in = append(t.in, t.buf[:r.N]...)
+	clear(t.buf[:r.N])
 	t.fds = append(t.fds, r.FDs...)
 	t.lost = t.lost || r.Truncated
 	missing, err := handover.Missing(t.in)
@@ -165,6 +166,7 @@ func (t *taking) refuses(r *handover.Record, fds int) string {
 // reply sends the answer. Until it is sent, the connections are not touched. failed is why it is the last one, or nil.
 func (t *taking) reply(a *handover.Answer, failed error) {
 	t.state, t.failed = takingAnswers, failed
+	clear(t.in) // it may have secrets
 	t.in, t.lost = t.in[:0], false
 	if cap(t.in) > maxKept {
 		t.in = nil
@@ -294,10 +296,10 @@ func (w *worker) arrive(r *handover.Record, fds []int, unsent []byte) (movable, 
 	if r.Session != nil {
 		return w.arriveSession(r, fds[0])
 	}
-	return w.arriveConn(r, fds, unsent), nil
+	return w.arriveConn(r, fds, unsent)
 }
 
-func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) *conn {
+func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) (*conn, error) {
 	now, of := w.loop.Now(), w.proxy.serverFor(r)
 	l := w.proxy.listenerFor(r).loops[w.index]
 	c := w.closedConns.Get()
@@ -305,6 +307,11 @@ func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) *conn 
 		listener: l, backend: w.backend(of.Backend), server: of, id: r.ID, began: now - int64(r.Age), counted: true,
 	}
 	c.config = c.backend.takenConfig(&r.Settings)
+	if err := c.arriveTLS(r); err != nil {
+		*c = conn{}
+		w.closedConns.Put(c)
+		return nil, err
+	}
 	of.Backend.Load.Force()
 	of.Load.Force()
 	l.admission.Force()
@@ -325,6 +332,11 @@ func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) *conn 
 	if k := r.Identity; k != nil {
 		c.identity = &identity{
 			clientAddr: k.Client, destination: k.Destination, SNI: k.SNI, Negotiated: k.ALPN, Route: k.Route,
+		}
+		if t := k.TLS; t != nil {
+			c.identity.TLS = &handshakeResult{
+				version: t.Version, cipher: t.Cipher, resumed: t.Resumed, certificate: t.Certificate, name: t.Name,
+			}
 		}
 	}
 	if r.Log != nil && w.accessLog != nil {
@@ -359,7 +371,7 @@ func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) *conn 
 		}
 	}
 	w.insert(&c.links, connMembers)
-	return c
+	return c, nil
 }
 
 // insert puts a connection or session of another process in its place among the others: the newest, which has the

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"crypto/tls"
 	"io"
 	"net"
 	"os"
@@ -12,7 +11,8 @@ import (
 //
 // crypto/tls is driven as in reactor/server, whose tls.go says why: the handshake is a part of a task
 // (tls_handshake.go), a Read that finds too little returns os.ErrDeadlineExceeded and continues the next time, and what
-// is written is queued (tls_flow.go).
+// is written is queued (tls_flow.go). A connection that is to move in an upgrade has the record layer of package
+// tlsrecord behind the handshake (tls_records.go), which is driven in the same way.
 type tlsLayer struct {
 	conn   *conn
 	sides  [2]tlsSide
@@ -32,14 +32,21 @@ const (
 	tlsNotified
 )
 
+// secureStream is TLS with a side: a *tls.Conn, or a *tlsrecord.Conn behind the handshake.
+type secureStream interface {
+	io.ReadWriter
+	CloseWrite() error
+}
+
 // tlsSide is one side of a secure connection: what crypto/tls has for its net.Conn. All of it is on the loop's thread.
 type tlsSide struct {
 	layer     *tlsLayer
-	tls       *tls.Conn  // nil if this side speaks no TLS
-	handshake *handshake // in progress
-	early     []byte     // that came before the handshake began
-	received  uint64     // bytes of the socket
-	framing   framing    // of what crypto/tls was given
+	tls       secureStream // nil if this side speaks no TLS
+	handshake *handshake   // in progress
+	early     []byte       // that came before the handshake began, or with it
+	ticket    []byte       // a record that crypto/tls makes a session of
+	received  uint64       // bytes of the socket
+	framing   framing      // of what crypto/tls was given
 	side      uint8
 	state     tlsState
 	more      bool // crypto/tls may have bytes that it was not asked for
@@ -67,6 +74,8 @@ func (s *tlsSide) outward() int { return 1 - int(s.side) }
 func (s *tlsSide) Read(p []byte) (int, error) {
 	r := s.layer.relays[s.inward()]
 	switch {
+	case s.ticket != nil:
+		return s.readTicket(p)
 	case s.handshake != nil:
 		return s.handshake.read(p)
 	case len(s.early) != 0:
@@ -90,7 +99,7 @@ func (s *tlsSide) Write(p []byte) (int, error) {
 	c := s.layer.conn
 	switch {
 	case s.handshake != nil:
-		s.handshake.out = append(s.handshake.out, p...)
+		s.handshake.write(p)
 		return len(p), nil
 	case c.phase == phaseClosed || s.flooded:
 		return 0, net.ErrClosed

@@ -44,7 +44,7 @@ func (c *conn) flowSecure() {
 
 // startSecure starts to receive like start, for a connection with TLS on a side.
 func (p *pipe) startSecure(c *conn, from int) {
-	p.conn, p.from = c, uint8(from)
+	p.conn, p.from, p.held = c, uint8(from), false
 	p.receive().Connect(&p.recv, (*securePipe)(p))
 	p.recv.Start()
 }
@@ -67,8 +67,9 @@ func (p *securePipe) SetNext(lease reactor.Lease) {
 	}
 	s.more = true
 	r := c.tls.relay(int(p.from))
-	r.in = append(r.in, lease)
-	c.tls.advance(int(p.from))
+	if r.in = append(r.in, lease); !c.rests() {
+		c.tls.advance(int(p.from))
+	}
 }
 
 // SetValue passes on EOF, which may turn out to be a reset.
@@ -76,7 +77,7 @@ func (p *securePipe) SetValue(struct{}) {
 	c := p.conn
 	s := &c.tls.sides[p.from]
 	switch plain := (*pipe)(p); {
-	case c.phase != phaseFlowing:
+	case c.phase != phaseFlowing, c.rests(): // then it is found again
 	case plain.eofIsReset():
 		c.sideReset(int(p.from))
 	default:
@@ -155,8 +156,15 @@ func (r *relay) consume(n int) {
 	}
 }
 
-// append queues a copy of p to be sent.
+// append queues a copy of p to be sent, or p itself if it is in the room behind what is queued.
 func (r *relay) append(p []byte) {
+	if last := len(r.out) - 1; last >= 0 && len(p) != 0 {
+		b := r.out[last]
+		if room := b[len(b):cap(b)]; len(room) >= len(p) && &room[0] == &p[0] {
+			r.filled(b[:len(b)+len(p)])
+			return
+		}
+	}
 	for len(p) != 0 {
 		b := r.room()
 		n := min(len(p), cap(b)-len(b))
@@ -166,8 +174,11 @@ func (r *relay) append(p []byte) {
 }
 
 // room returns a buffer that can be filled further: the last one, or a new one. filled takes it back.
-func (r *relay) room() []byte {
-	if last := len(r.out) - 1; last >= r.sending && cap(r.out[last])-len(r.out[last]) >= minRoom {
+func (r *relay) room() []byte { return r.roomFor(minRoom) }
+
+// roomFor is room with the least that the buffer has room for, which is a record at most.
+func (r *relay) roomFor(n int) []byte {
+	if last := len(r.out) - 1; last >= r.sending && cap(r.out[last])-len(r.out[last]) >= n {
 		return r.out[last]
 	}
 	b := r.layer.conn.worker().tlsRecords.get()[:0]
@@ -344,6 +355,10 @@ func (r *relay) flush() {
 // SetValue forgets what was sent. It is less than was given if the connection or the loop is stopping.
 func (r *relay) SetValue(sent int) {
 	s := r.layer
+	if s.conn.rests() {
+		r.forgetSent(sent)
+		return
+	}
 	if s.conn.phase == phaseClosed || sent < r.bytes {
 		r.SetStopped()
 		return
@@ -366,10 +381,27 @@ func (r *relay) forget(n int) {
 	r.out, r.sending = r.out[:left], 0
 }
 
-// SetError ends the direction: the target takes no more bytes. A peer may close without waiting for our close_notify:
-// that it was not sent is no error.
+// forgetSent gives back what was sent of the buffers, because the connection comes to rest.
+func (r *relay) forgetSent(sent int) {
+	n := 0
+	for ; n < r.sending && sent >= len(r.out[n]); n++ {
+		sent -= len(r.out[n])
+	}
+	if n < r.sending {
+		r.out[n] = append(r.out[n][:0], r.out[n][sent:]...)
+		r.unsent -= sent
+	}
+	r.forget(n)
+}
+
+// SetError ends the direction: the target takes no more bytes. While the connection rests, it is found again. A peer
+// may close without waiting for our close_notify: that it was not sent is no error.
 func (r *relay) SetError(err error) {
 	p, notified := r.pipe(), r.onlyNotify
+	if p.conn.rests() {
+		r.sending = 0
+		return
+	}
 	r.end()
 	if notified && p.conn.phase == phaseFlowing && p.conn.pipes[1-p.from].state.ended() {
 		p.state = pipeHalfClosed
@@ -407,7 +439,7 @@ func (s *tlsLayer) closeNotify(sides sideSet) {
 	}
 	for i := range s.sides {
 		side := &s.sides[i]
-		if !sides.has(i) || side.state != tlsOpen || s.relays[side.outward()] != nil {
+		if !sides.has(i) || side.state != tlsOpen || s.conn.pipes[side.outward()].inFlight() {
 			continue
 		}
 		side.closeNotify()

@@ -15,6 +15,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/wire/clienthello"
+	"github.com/reactord/reactord/cmd/reactord/internal/wire/tlsrecord"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
@@ -31,6 +32,9 @@ type handshake struct {
 	recv     reactor.RecvOp
 	send     reactor.SendOp
 	place    place
+
+	keys    *tlsrecord.KeyLog // if the record layer of package tlsrecord is to continue
+	written []byte            // then: all that was
 }
 
 // What a peer may send in a handshake, besides the ClientHello and its second version that a HelloRetryRequest asks
@@ -68,15 +72,19 @@ func (c *conn) terminate(t *task.T) error {
 	if ends.ClientAuth != tls.NoClientCert {
 		s.handshake.rest += maxCertificates
 	}
-	err := s.runHandshake(t, tls.Server(s, ends.Config), ends.config.HandshakeTimeout)
+	if ends.config.Handover {
+		s.handshake.keys = &tlsrecord.KeyLog{}
+	}
+	with := tls.Server(s, ends.Config)
+	err := s.runHandshake(t, with, ends.config.HandshakeTimeout)
 	if s.received == 0 && endedByPeer(err) {
 		return &refusal{reasonOpeningClient, errClientEnded}
 	}
-	c.listener.stats.handshakes.count(s.tls, err)
+	c.listener.stats.handshakes.count(with, err)
 	if err != nil {
 		return err
 	}
-	state := s.tls.ConnectionState()
+	state := with.ConnectionState()
 	if state.Version == tls.VersionTLS13 {
 		// crypto/tls has sent its tickets before, so nothing carries the ACK of the client's Finished. With Nagle's
 		// algorithm, the client's first bytes would wait for it, 40 ms.
@@ -107,8 +115,12 @@ func (c *conn) forgetServerTLS() {
 func (c *conn) originate(t *task.T) error {
 	s := c.tlsSide(server)
 	s.handshake = &handshake{left: maxCertificates}
-	err := s.runHandshake(t, tls.Client(s, c.backend.tls.config(c)), c.config.TLS.HandshakeTimeout)
-	c.backend.shared.handshakes.count(s.tls, err)
+	if c.config.TLS.Handover {
+		s.handshake.keys = &tlsrecord.KeyLog{}
+	}
+	with := tls.Client(s, c.backend.tls.config(c))
+	err := s.runHandshake(t, with, c.config.TLS.HandshakeTimeout)
+	c.backend.shared.handshakes.count(with, err)
 	return err
 }
 
@@ -118,12 +130,13 @@ func (s *tlsSide) runHandshake(t *task.T, with *tls.Conn, limit time.Duration) e
 	h := s.handshake
 	h.side, h.t, h.deadline = s, t, loop.Now()+int64(limit)
 	s.tls, s.state, s.more = with, tlsHandshake, true
-	err := s.tls.HandshakeContext(context.Background())
+	err := with.HandshakeContext(context.Background())
 	if e := h.flush(); err == nil {
 		err = e
 	}
 	if s.handshake = nil; err == nil {
 		s.state = tlsOpen
+		s.takeRecords(with, h)
 	}
 	return err
 }
@@ -134,16 +147,22 @@ func (h *handshake) read(p []byte) (n int, err error) {
 	if p, err = h.allow(p); err != nil {
 		return 0, err
 	}
-	if s := h.side; len(s.early) != 0 {
+	s := h.side
+	if h.keys != nil {
+		if p, err = h.awaitRecord(p); err != nil {
+			return 0, err
+		}
+	}
+	if len(s.early) != 0 {
 		n = copy(p, s.early)
 		s.early = s.early[n:]
 	} else {
 		n, err = h.receive(p)
 	}
 	h.left -= n
-	h.side.framing.took(p[:n])
+	s.framing.took(p[:n])
 	if err == nil {
-		err = h.side.layer.conn.worker().handshakeSteps.await(h)
+		err = s.layer.conn.worker().handshakeSteps.await(h)
 	}
 	return n, err
 }
@@ -164,6 +183,14 @@ func (h *handshake) receive(p []byte) (int, error) {
 	}
 	h.side.received += uint64(n)
 	return n, nil
+}
+
+// write queues p.
+func (h *handshake) write(p []byte) {
+	h.out = append(h.out, p...)
+	if h.keys != nil {
+		h.written = append(h.written, p...)
+	}
 }
 
 // flush sends what is queued.

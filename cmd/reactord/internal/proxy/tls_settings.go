@@ -57,7 +57,7 @@ func (t *table) termination(keys *certs.Server, c *config.ServerTLS, before tlsT
 }
 
 // configForClient notes what a client asks for, also for the log of a handshake that fails. It returns a configuration
-// of the connection if the client may be verified, or else nil: the one of e stays.
+// of the connection if the client may be verified, or if the keys are wanted, or else nil: the one of e stays.
 func (t *tlsTermination) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if err := clienthello.Check(hello.ServerName, len(hello.SupportedProtos)); err != nil {
 		return nil, err
@@ -68,11 +68,16 @@ func (t *tlsTermination) configForClient(hello *tls.ClientHelloInfo) (*tls.Confi
 		known := s.layer.conn.ensureIdentity()
 		known.Offered, known.SNI = hello.SupportedProtos, normalizedName(hello.ServerName)
 	}
-	if !ok || t.VerifyConnection == nil {
+	if !ok || t.VerifyConnection == nil && s.handshake.keys == nil {
 		return nil, nil //nolint:nilnil // the configuration stays
 	}
 	own := t.Clone()
-	own.VerifyConnection = s.offloadVerification(t.VerifyConnection)
+	if t.VerifyConnection != nil {
+		own.VerifyConnection = s.offloadVerification(t.VerifyConnection)
+	}
+	if keys := s.handshake.keys; keys != nil {
+		own.KeyLogWriter = keys
+	}
 	return own, nil
 }
 
@@ -126,6 +131,9 @@ func (o *originator) config(c *conn) *tls.Config {
 	if len(out.Certificates) == 1 {
 		out.Certificates = []tls.Certificate{*c.tlsSide(server).offloadKey(&out.Certificates[0])}
 	}
+	if keys := c.tlsSide(server).handshake.keys; keys != nil {
+		out.KeyLogWriter = keys
+	}
 	out.ClientSessionCache = sessionCache{o.base.ClientSessionCache, c.server.Address.String() + " "}
 	return out
 }
@@ -169,7 +177,7 @@ func (r *recordBuffers) put(b []byte) {
 // plainBuffer returns a buffer that is free again when its content was encrypted.
 func (w *worker) plainBuffer() []byte {
 	if w.tlsRecords.plain == nil {
-		w.tlsRecords.plain = make([]byte, maxRecord)
+		w.tlsRecords.plain = make([]byte, recordBuffer)
 	}
 	return w.tlsRecords.plain
 }

@@ -24,7 +24,8 @@ const (
 
 // StayReasons has all reasons, in the order in which they are shown.
 var StayReasons = []StayReason{
-	{"tls", false, "TLS ends in the old process", "they stay until they end"},
+	{"tls", false, "TLS ends in the old process",
+		"they stay until they end; those of TLS 1.3 move if tls.handover is set"},
 	{"refused", false, "the new process does not take them",
 		"raise the limit on open files (LimitNOFILE=) if it is reached, and upgrade again"},
 	{StaysKept, false, "the old process does not hand them over",

@@ -107,7 +107,7 @@ func (r *Record) valid(left int) bool {
 // Unknown returns what the record needs and this process does not know, or "".
 func (r *Record) Unknown() string {
 	for _, what := range r.Needs {
-		if what != NeedsUDP {
+		if what != NeedsUDP && what != NeedsTLS {
 			return what
 		}
 	}

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"encoding/json"
 	"net/netip"
 	"time"
 
@@ -57,7 +58,13 @@ type Side struct {
 	Unsent   int       `json:"unsent,omitempty"`  // bytes that the frame has, which the other side is to get first
 	Piped    int       `json:"piped,omitempty"`   // bytes in a kernel pipe, which is passed if there are any
 	Throttle *Throttle `json:"throttle,omitempty"`
+
+	Received uint64          `json:"received,omitempty"` // bytes of the socket, if there is TLS on a side
+	TLS      json.RawMessage `json:"tls,omitempty"`      // the state of package tlsrecord, with secrets; none: there is no TLS
 }
+
+// NeedsTLS is in Needs of the record of a connection with TLS on a side.
+const NeedsTLS = "tls"
 
 // SideState says whether a side was reset.
 type SideState uint8
@@ -122,6 +129,16 @@ type Identity struct {
 	SNI         string         `json:"sni,omitempty"`
 	ALPN        string         `json:"alpn,omitempty"`
 	Route       string         `json:"route,omitempty"`
+	TLS         *TLS           `json:"tls,omitempty"` // if TLS with the client ends in the proxy
+}
+
+// TLS has what is known of a handshake with a client.
+type TLS struct {
+	Version     uint16 `json:"version"`
+	Cipher      uint16 `json:"cipher"`
+	Resumed     bool   `json:"resumed,omitempty"`
+	Certificate bool   `json:"certificate,omitempty"` // the client has shown one, which was verified
+	Name        string `json:"name,omitempty"`        // its common name
 }
 
 // Log has what the access log says of a connection at its end, and the connection itself does not know.
