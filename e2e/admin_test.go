@@ -87,6 +87,7 @@ func (a *administered) read(v any, args ...string) {
 type listed struct {
 	ID, Server    string
 	ReceivedBytes int `json:"received_bytes"`
+	SentBytes     int `json:"sent_bytes"`
 }
 
 // connections lists the connections of the daemon.

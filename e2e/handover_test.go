@@ -1,19 +1,16 @@
 package e2e
 
 import (
-	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,100 +30,156 @@ backends:
   - {name: b, servers: ['tcp://%[5]s']}
 `
 
-// Streams of bytes, small and bulk, live through upgrades that alternate the ring and the number of loops, under new
-// connections: none breaks, no byte is wrong, every old process ends within seconds, and the access log has one line
-// for each at its end.
-func TestUpgradeMovesConnections(t *testing.T) {
+// mover is a daemon whose upgrades alternate its ring and its number of loops, and move all of its connections.
+type mover struct {
+	*chain
+	config, program string           // paths of its files
+	text            func(int) string // of the configuration, by the number of upgrades
+	n               int              // upgrades so far
+	bound           time.Duration    // on every wait
+}
+
+// startMover starts one before a server.
+func startMover(t *testing.T, server string) *mover {
+	t.Helper()
 	needIOURing(t)
-	const streams, upgrades = 50, 6
-	dir, addr, server := t.TempDir(), testenv.Vacant(t), serve(t, echo)
+	dir, addr := t.TempDir(), testenv.Vacant(t)
 	text := func(i int) string {
 		return fmt.Sprintf(handoverConfig, []string{"io_uring", "epoll"}[i%2], 1+i%3, dir, addr, server)
 	}
-	g, config, _ := configured(t, text(0))
-	stop := make(chan struct{})
-	var all sync.WaitGroup
-	for i := range streams {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Go(func() {
-			if err := echoes(c, uint64(i), stop); err != nil {
-				t.Errorf("stream %d: %v", i, err)
-			}
-		})
+	g, config, program := configured(t, text(0))
+	return &mover{chain: &chain{generations: g, dir: dir}, config: config, program: program, text: text, bound: patience}
+}
+
+// upgrade replaces the process, and waits until the old one has ended.
+func (m *mover) upgrade() {
+	m.t.Helper()
+	m.n++
+	writeFile(m.t, m.config, m.text(m.n))
+	old := m.pid
+	m.generations.upgrade()
+	eventuallyWithin(m.t, m.bound, fmt.Sprintf("process %d has ended", old), func() bool { return hasEnded(old) })
+}
+
+// move is an upgrade under connections that neither end nor are joined by others: the new process has these.
+func (m *mover) move(connections int) {
+	m.t.Helper()
+	before := m.ids()
+	m.upgrade()
+	if after := m.ids(); len(before) != connections || !slices.Equal(after, before) {
+		m.t.Fatalf("connections %q have moved, and %q are there, want %d", before, after, connections)
 	}
-	load := startLoad(addr, 2)
-	for i := range upgrades {
-		old := g.pid
-		writeFile(t, config, text(i+1))
-		g.upgrade()
-		g.awaitGone(old)
-		before := load.connections.Load()
-		eventually(t, "connections are made", func() bool {
-			return load.connections.Load() > before+20 || len(load.errs) > 0
-		})
-	}
-	status := run(t, "ctl", "--address", "unix://"+dir+"/admin", "status")
-	if strings.Contains(status.stdout, "old process") {
-		t.Errorf("an old process is left:\n%s", status.stdout)
-	}
-	close(stop)
-	all.Wait()
-	load.end(t)
-	g.end()
-	moved := 0
-	for _, line := range linesOf(t, filepath.Join(dir, "access.log")) {
-		var l struct {
-			By    string
-			Bytes int `json:"bytes_from_client"`
-		}
-		if err := json.Unmarshal([]byte(line), &l); err != nil || l.By != "normal" {
-			t.Errorf("%v: %s", err, line)
-		}
-		if l.Bytes > 3*128 { // it is none of the load
-			moved++
-		}
-	}
-	if moved != streams {
-		t.Errorf("%d lines of %d streams", moved, streams)
+	if n := m.taken(); n != connections {
+		m.t.Fatalf("%d connections have moved, want %d", n, connections)
 	}
 }
 
-// echoes sends bytes, and compares those that come back, until stop is closed; then it half-closes.
-func echoes(c net.Conn, seed uint64, stop <-chan struct{}) error {
-	defer c.Close()
-	rng, src := rand.New(rand.NewPCG(seed, 2)), rand.NewChaCha8([32]byte{byte(seed)})
-	_ = c.SetDeadline(time.Now().Add(8 * patience))
-	for {
-		b := make([]byte, 1+rng.IntN(1<<rng.IntN(16)))
-		if rng.IntN(30) == 0 {
-			b = make([]byte, 1<<20)
-		}
-		_, _ = src.Read(b)
-		wrote := make(chan error, 1)
-		go func() {
-			_, err := c.Write(b)
-			wrote <- err
-		}()
-		got := make([]byte, len(b))
-		if _, err := io.ReadFull(c, got); err != nil {
-			return errors.Join(err, <-wrote)
-		}
-		if err := <-wrote; err != nil || !bytes.Equal(got, b) {
-			return fmt.Errorf("bytes have changed (%w)", err)
-		}
-		select {
-		case <-stop:
-			_ = c.(*net.TCPConn).CloseWrite()
-			if n, err := c.Read(got[:1]); n != 0 || err != io.EOF {
-				return fmt.Errorf("%d bytes instead of EOF, %w", n, err)
+// awaitOpen waits until so many connections are open.
+func (m *mover) awaitOpen(n int) {
+	m.t.Helper()
+	what := fmt.Sprintf("%d connections are open", n)
+	eventuallyWithin(m.t, m.bound, what, func() bool { return len(m.ids()) == n })
+}
+
+// awaitBytes waits until further bytes have passed on each connection.
+func (m *mover) awaitBytes() {
+	m.t.Helper()
+	before := m.list()
+	eventually(m.t, "bytes flow", func() bool {
+		now := m.list()
+		for i := range before {
+			if i >= len(now) || now[i].ID != before[i].ID || now[i] == before[i] {
+				return false
 			}
-			return nil
-		case <-time.After(time.Duration(rng.Int64N(int64(10 * time.Millisecond)))):
+		}
+		return true
+	})
+}
+
+// taken is how many connections the new process has taken from old ones.
+func (c *chain) taken() int {
+	c.t.Helper()
+	var s struct{ Handover struct{ Taken int } }
+	if err := json.Unmarshal([]byte(c.ctl("--json", "status")), &s); err != nil {
+		c.t.Fatal(err)
+	}
+	return s.Handover.Taken
+}
+
+// logLine is a line of the access log.
+type logLine struct {
+	ID    uint64
+	By    string
+	Bytes int `json:"bytes_from_client"`
+}
+
+// logLines are the lines of the access log, of which each connection has one.
+func (c *chain) logLines() (all []logLine) {
+	c.t.Helper()
+	seen := map[uint64]bool{}
+	for _, text := range linesOf(c.t, filepath.Join(c.dir, "access.log")) {
+		var l logLine
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			c.t.Errorf("%v: %s", err, text)
+		}
+		if seen[l.ID] {
+			c.t.Errorf("a connection has two lines: %s", text)
+		}
+		seen[l.ID], all = true, append(all, l)
+	}
+	return all
+}
+
+// endNormal drains the daemon. So many connections have a line in its access log, and all have ended normally.
+func (c *chain) endNormal(connections int) {
+	c.t.Helper()
+	c.end()
+	all := c.logLines()
+	if len(all) != connections {
+		c.t.Errorf("%d lines of %d connections", len(all), connections)
+	}
+	for _, l := range all {
+		if l.By != "normal" {
+			c.t.Errorf("%+v has not ended normally", l)
 		}
 	}
+}
+
+// setting is a number in the environment.
+func setting(name string, usual int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return usual
+}
+
+// Streams of all kinds live through upgrades that alternate the ring and the number of loops, under new connections:
+// none breaks, no byte is wrong, every old process ends within seconds, and the access log has one line for each at its
+// end. REACTORD_E2E_STREAMS and REACTORD_E2E_UPGRADES make it larger.
+func TestUpgradeMovesConnections(t *testing.T) {
+	n, upgrades := setting("REACTORD_E2E_STREAMS", 50), setting("REACTORD_E2E_UPGRADES", 6)
+	streams := newStreams(t, n)
+	m := startMover(t, streams.server)
+	m.bound = max(patience, time.Duration(n)*patience/100)
+	streams.start(m.addr)
+	m.awaitOpen(n)
+	load := startLoad(m.addr, 2)
+	for range upgrades {
+		m.upgrade()
+		if moved := m.taken(); moved < n {
+			t.Errorf("%d connections have moved, fewer than the %d streams", moved, n)
+		}
+		before := load.connections.Load()
+		eventuallyWithin(t, m.bound, "connections are made", func() bool {
+			return load.connections.Load() > before+4 || len(load.errs) > 0
+		})
+		if t.Failed() {
+			break
+		}
+	}
+	streams.end()
+	load.end(t)
+	m.endNormal(n + int(load.connections.Load()))
 }
 
 // A connection keeps its id and its age when it moves, and one whose TLS ends here stays in the old process, which says
@@ -231,4 +284,37 @@ func TestUpgradeKilledWhileConnectionsMove(t *testing.T) {
 			_ = unix.Kill(old, unix.SIGKILL)
 		}
 	})
+}
+
+// A new process that refuses its configuration leaves the connections where they are. They move when it is mended.
+func TestUpgradeRefusedKeepsConnections(t *testing.T) {
+	const n = 50
+	streams := newStreams(t, n)
+	m := startMover(t, streams.server)
+	streams.start(m.addr)
+	m.awaitOpen(n)
+	taken := testenv.Vacant(t)
+	l, err := net.Listen("tcp", taken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for why, text := range map[string]string{
+		m.config + ":1:12":       "listeners: 7",
+		"address already in use": m.text(1) + "metrics: '" + taken + "'\n",
+	} {
+		before := m.ids()
+		writeFile(t, m.config, text)
+		r := run(t, "ctl", "--address", "unix://"+m.dir+"/admin", "upgrade")
+		if r.code != 1 || !strings.Contains(r.stderr, why) {
+			t.Errorf("exit code %d, want the reason %s: %s%s", r.code, why, r.stdout, r.stderr)
+		}
+		m.awaitBytes()
+		if after := m.ids(); !slices.Equal(after, before) || len(after) != n || m.taken() != 0 {
+			t.Errorf("connections %q, before %q", after, before)
+		}
+	}
+	m.move(n)
+	streams.end()
+	m.endNormal(n)
 }

@@ -120,9 +120,15 @@ func missing(t *testing.T, why string) {
 // eventually waits until cond holds.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
+	eventuallyWithin(t, patience, what, cond)
+}
+
+// eventuallyWithin is the same with another bound, for what takes its time.
+func eventuallyWithin(t testing.TB, limit time.Duration, what string, cond func() bool) {
+	t.Helper()
 	for start := time.Now(); !cond(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > patience {
-			t.Fatalf("not within %v: %s", patience, what)
+		if time.Since(start) > limit {
+			t.Fatalf("not within %v: %s", limit, what)
 		}
 	}
 }

@@ -80,18 +80,25 @@ func (c *chain) predecessors() (all []struct{ PID, Connections int }) {
 	return s.Predecessors
 }
 
-// ids are the ids of the connections that are listed, in their order.
-func (c *chain) ids(args ...string) (ids []string) {
+// list returns the connections, in their order.
+func (c *chain) list(args ...string) (all []listed) {
 	c.t.Helper()
-	var page struct{ Connections []struct{ ID string } }
 	out := c.ctl(append([]string{"--json", "connections"}, args...)...)
 	for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
+		var page struct{ Connections []listed }
 		if err := json.Unmarshal([]byte(line), &page); err != nil {
 			c.t.Fatal(err, line)
 		}
-		for _, n := range page.Connections {
-			ids = append(ids, n.ID)
-		}
+		all = append(all, page.Connections...)
+	}
+	return all
+}
+
+// ids are the ids of the connections that are listed, in their order.
+func (c *chain) ids(args ...string) (ids []string) {
+	c.t.Helper()
+	for _, n := range c.list(args...) {
+		ids = append(ids, n.ID)
 	}
 	return ids
 }

@@ -98,11 +98,19 @@ backends:
 			}
 			g.awaitSince(n, msg)
 		}
+		moves, old := dial(t, listen), g.pid
+		moves.send(bulk[:1000])
+		moves.expect(bulk[:1000])
 		g.upgrade()
 		exchange()
-		eventually(t, "the access log has both", func() bool {
+		g.awaitGone(old)
+		moves.send(bulk[:1000])
+		moves.expect(bulk[:1000])
+		moves.finish()
+		moves.expectEOF()
+		eventually(t, "the access log has all", func() bool {
 			text, _ := os.ReadFile(filepath.Join(logs, "access.log"))
-			return strings.Count(string(text), "\n") >= 4
+			return strings.Count(string(text), "\n") >= 5
 		})
 		g.end()
 		if text := g.text(); strings.Contains(text, `"level":"error"`) {

@@ -206,3 +206,18 @@ func download(t *testing.T, curl, url string) (sum [sha256.Size]byte) {
 	}
 	return [sha256.Size]byte(hash.Sum(nil))
 }
+
+// sumOf returns the SHA-256 of a file.
+func sumOf(t *testing.T, path string) (sum [sha256.Size]byte) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		t.Fatal(err)
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
+}

@@ -108,10 +108,13 @@ func (g *generations) end() {
 
 func (g *generations) awaitGone(pid int) {
 	g.t.Helper()
-	eventually(g.t, fmt.Sprintf("process %d has ended", pid), func() bool {
-		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || strings.Contains(string(state), ") Z ")
-	})
+	eventually(g.t, fmt.Sprintf("process %d has ended", pid), func() bool { return hasEnded(pid) })
+}
+
+// hasEnded reports whether a process has ended.
+func hasEnded(pid int) bool {
+	state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || strings.Contains(string(state), ") Z ")
 }
 
 // load makes connections until it is stopped, each with some messages and their answers.
@@ -483,18 +486,30 @@ func TestUpgradeByAdmin(t *testing.T) {
 	}
 }
 
-// The service manager learns of the new main process before that process speaks.
+// The service manager learns of the new main process before that process speaks, and connections move to it.
 func TestUpgradeNotifies(t *testing.T) {
 	m := newManager(t)
 	argv := []string{"proxy", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://" + serve(t, echo)}
 	g := generationsOf(t, spawn(t, nil, []string{"NOTIFY_SOCKET=" + m.path, "WATCHDOG_USEC=300000"}, argv...))
 	m.await(g.pid, "READY=1")
 	m.await(g.pid, "WATCHDOG=1")
+	g.addr = g.await("listening").str("address")
+	c := dial(t, g.addr)
+	c.send([]byte("before"))
+	c.expect([]byte("before"))
 	old := g.pid
 	g.upgrade()
 	m.await(old, fmt.Sprintf("MAINPID=%d", g.pid))
 	m.await(g.pid, "READY=1")
+	g.awaitGone(old)
 	m.await(g.pid, "WATCHDOG=1")
+	c.send([]byte("after"))
+	c.expect([]byte("after"))
+	if m.indexFrom(old, "STOPPING=1") >= 0 {
+		t.Error("the old process stops the unit")
+	}
+	c.finish()
+	c.expectEOF()
 	g.end()
 	m.await(g.pid, "STOPPING=1")
 	if i, j := m.index(fmt.Sprintf("MAINPID=%d", g.pid)), m.indexFrom(g.pid, "READY=1"); i > j {

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/testenv"
+)
+
+// If the old process is killed while its connections move, those that the new one has taken live on, each with its
+// bytes, and the others end; none is stuck.
+func TestUpgradeKillsTheOldProcess(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		const connections = 300
+		for _, delay := range []int{0, 2, 10} {
+			dir := t.TempDir()
+			g, _, _ := configured(t, fmt.Sprintf(handoverConfig, ring, 2, dir, testenv.Vacant(t), serve(t, echo)))
+			c := &chain{generations: g, dir: dir}
+			var conns []net.Conn
+			for range connections {
+				c, err := net.Dial("tcp", g.addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				conns = append(conns, c)
+				if err := pingPong(c, 1, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n, old := len(g.logged(anything)), g.pid
+			if err := unix.Kill(old, unix.SIGUSR2); err != nil {
+				t.Fatal(err)
+			}
+			l := g.awaitSince(n, "upgraded: the new process accepts connections")
+			pid, _ := l.field["successor"].(float64)
+			g.pid = int(pid)
+			killed := make(chan struct{})
+			var alive atomic.Int64
+			var all sync.WaitGroup
+			for i, c := range conns {
+				all.Go(func() {
+					if i%2 == 0 { // the others have bytes on their way
+						<-killed
+					}
+					err := pingPong(c, 2, 1+i%2*100)
+					if <-killed; err == nil {
+						err = pingPong(c, 3, 1)
+					}
+					switch {
+					case err == nil:
+						alive.Add(1)
+					case !ended(err):
+						t.Errorf("connection %d: %v", i, err)
+					}
+				})
+			}
+			eventually(t, "connections move", func() bool {
+				sockets, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", old))
+				return len(sockets) < 2*connections
+			})
+			time.Sleep(time.Duration(delay) * time.Millisecond)
+			_ = unix.Kill(old, unix.SIGKILL)
+			g.awaitGone(old)
+			close(killed)
+			all.Wait()
+			t.Logf("%d of %d connections live on", alive.Load(), connections)
+			taken := c.taken()
+			if int(alive.Load()) != taken || len(c.ids()) != taken {
+				t.Errorf("%d connections live, %d are listed and %d were taken", alive.Load(), len(c.ids()), taken)
+			}
+			for _, c := range conns {
+				c.Close()
+			}
+			c.end()
+			if lines := c.logLines(); len(lines) < taken {
+				t.Errorf("%d lines of %d connections", len(lines), taken)
+			}
+		}
+	})
+}
+
+// ended reports whether the connection has ended at the other side.
+func ended(err error) bool {
+	return errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
+}
