@@ -285,6 +285,7 @@ func TestPredecessorsDoNotCheck(t *testing.T) {
 	d := startFile(t, writeConfig(t, fmt.Sprintf(`
 metrics: 127.0.0.1:0
 admin: {address: 'unix://%s/admin'}
+upgrade: {move_connections: false}
 listeners: [{name: a, address: 'tcp://127.0.0.1:0', backend: b}]
 backends:
   - {name: b, servers: ['tcp://%s'], check: {interval: 20ms, fall: 2, close_on_down: true}}
