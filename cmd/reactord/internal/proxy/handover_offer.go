@@ -21,6 +21,7 @@ import (
 //	joining → walking   none of them does
 //	sending → awaiting  the frame is sent
 //	awaiting → walking  the answer is there
+//	awaiting → sending  it is, and some that it takes were to be reset meanwhile
 //	walking → resting   all were visited
 //	resting → walking   the timer
 //	any → ended         the other process, or this one, ends
@@ -43,6 +44,7 @@ type offers struct {
 	counted  [stayReasonCount]int // in handovers.staying
 	refused  map[uint64]bool      // connections that the other process does not take, by id
 
+	ends    []handover.End // that were to be reset while the other process was about to take them
 	frame   []byte
 	send    reactor.SendFDsOp
 	recv    reactor.RecvOp
@@ -355,6 +357,9 @@ func (o *offers) answered() {
 		m, why := h.of, a.Refused[i]
 		if why == "" && a.Error == "" {
 			o.worker.proxy.handovers.moved.Add(1)
+			if h.ends {
+				o.ends = append(o.ends, handover.End{ID: m.common().id, By: closeReasons[h.why].By})
+			}
 			m.leave()
 			continue
 		}
@@ -373,6 +378,11 @@ func (o *offers) answered() {
 		return
 	}
 	o.state = offersWalking
+	if ends := o.ends; len(ends) != 0 {
+		o.ends = nil
+		o.sendFrame(&handover.Frame{Ends: ends}, nil)
+		return
+	}
 	o.collect()
 }
 

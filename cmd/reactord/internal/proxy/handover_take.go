@@ -145,7 +145,32 @@ func (t *taking) take() {
 	}
 	discard(t.worker, fds...)
 	t.last = f.NoMoreSessions
+	for _, e := range f.Ends {
+		t.worker.endMember(e.ID, endBy(e.By))
+	}
 	t.reply(&a, nil)
+}
+
+// endBy returns the end of an open connection that the access log names so.
+func endBy(name string) closeReason {
+	for why := firstOfAnyPhase; why < closeReasonCount; why++ {
+		if closeReasons[why].By == name {
+			return why
+		}
+	}
+	return reasonAdmin
+}
+
+// endMember resets the connection or session with an id, if it is there.
+func (w *worker) endMember(id uint64, why closeReason) {
+	for _, members := range memberLists {
+		for l := members.list(w).First(); l != nil; l = l.Next() {
+			if m := members.of(l); m.common().id == id {
+				m.reset(why)
+				return
+			}
+		}
+	}
 }
 
 // refuses returns why a connection is not taken, or "".
@@ -241,6 +266,9 @@ func (t *taking) carryOn() {
 		h.taken.Add(1)
 		h.pause.Observe(max(now-m.common().leaving.rested, 0))
 		m.carryOn()
+		if m.common().server.ClosesConnections() { // it went down while the connection was on its way
+			m.reset(reasonServerDown)
+		}
 	}
 	if t.setTimer(); t.last {
 		t.sessionsCame()

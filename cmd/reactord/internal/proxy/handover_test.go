@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -202,6 +203,80 @@ func TestHandoverToNobody(t *testing.T) {
 			})
 		}
 	})
+}
+
+// A connection that is closed while the other process has been offered it, and has not answered, is closed there.
+func TestHandoverOfClosed(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		ln := listen(t)
+		f := setupOf(Backend{}, ln)
+		f.Ring, f.Loops = ring, 1
+		p, next := f.run(t), f.run(t)
+		c, s := pair(t, p, ln)
+		pass(t, c, s)
+		var between [2]*net.UnixConn // the old and the new process
+		for i := range between {
+			fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				p.StopAccepting()
+				p.HandOver(fds[0], 0, 1)
+			} else {
+				next.TakeOver(fds[0], 0)
+			}
+			between[i] = unixConn(t, fds[1])
+		}
+		old, other := between[0], between[1]
+		offered, closed := make(chan struct{}), make(chan struct{})
+		go func() { // frames
+			b, rights := make([]byte, 1<<16), make([]byte, 1<<10)
+			for once := sync.OnceFunc(func() { close(offered) }); ; {
+				n, m, _, _, err := old.ReadMsgUnix(b, rights)
+				if n == 0 || err != nil {
+					return
+				}
+				_, _, _ = other.WriteMsgUnix(b[:n], rights[:m], nil)
+				if all, err := unix.ParseSocketControlMessage(rights[:m]); err == nil && len(all) != 0 {
+					fds, _ := unix.ParseUnixRights(&all[0])
+					closeAll(fds)
+					once()
+				}
+			}
+		}()
+		go func() { // answers; that to the connection waits
+			b := make([]byte, 1<<10)
+			for n, err := other.Read(b); n != 0 && err == nil; n, err = other.Read(b) {
+				select {
+				case <-offered:
+					<-closed
+				default:
+				}
+				_, _ = old.Write(b[:n])
+			}
+		}()
+		<-offered
+		if n, err := p.CloseConnections(t.Context(), Filter{}); n != 1 || err != nil {
+			t.Errorf("%d connections were closed, %v", n, err)
+		}
+		close(closed)
+		expectReset(t, c)
+		waitFor(t, "it has ended in the new process", func() bool { return next.Open() == 0 && p.Open() == 0 })
+		awaitEnd(t, next, reasonAdmin)
+	})
+}
+
+func unixConn(t *testing.T, fd int) *net.UnixConn {
+	t.Helper()
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c.(*net.UnixConn)
 }
 
 // What a hostile process sends is refused, and costs nothing.

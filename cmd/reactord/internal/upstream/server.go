@@ -86,6 +86,12 @@ func (s *Server) Plain() bool { return s.plan.Load().Plain }
 // State returns the server's state. It may be called from any thread.
 func (s *Server) State() State { return s.status.Load().state() }
 
+// ClosesConnections reports whether the server is down and its connections are closed then. It may be called from any
+// goroutine.
+func (s *Server) ClosesConnections() bool {
+	return s.Backend.Settings().Check.CloseOnDown && s.State() == Down
+}
+
 // Connected records a successful connect that began at began, on the loop's clock. It may be called from any thread.
 func (s *Server) Connected(began, now int64) {
 	s.counters.Total.Add(1)

@@ -27,6 +27,7 @@ type header struct {
 	Version        int      `json:"version"`
 	Records        []Record `json:"records"`
 	NoMoreSessions bool     `json:"no_more_sessions,omitempty"`
+	Ends           []End    `json:"ends,omitempty"`
 }
 
 // Frame holds a batch of connections.
@@ -35,11 +36,19 @@ type Frame struct {
 	Unsent  []byte // the bytes of all records, in order: those from the client first
 	// NoMoreSessions says that all sessions of UDP have come that can: clients' datagrams wait for them.
 	NoMoreSessions bool
+	Ends           []End
+}
+
+// End says that a connection of an earlier batch is to be reset: it was to be in the process that offered it, while
+// that waited for the answer.
+type End struct {
+	ID uint64 `json:"id"`
+	By string `json:"by"` // as the access log says it
 }
 
 // Append appends the encoding of the frame to b.
 func (f *Frame) Append(b []byte) ([]byte, error) {
-	text, err := json.Marshal(header{Version, f.Records, f.NoMoreSessions})
+	text, err := json.Marshal(header{Version, f.Records, f.NoMoreSessions, f.Ends})
 	if err != nil {
 		return b, err
 	}
@@ -76,7 +85,7 @@ func Decode(b []byte) (f Frame, err error) {
 	if h.Version < Version-1 || h.Version > Version+1 {
 		return f, fmt.Errorf("%w: version %d, and it reads %d to %d", ErrVersion, h.Version, Version-1, Version+1)
 	}
-	f = Frame{h.Records, b[end : end+int(binary.BigEndian.Uint32(b[4:]))], h.NoMoreSessions}
+	f = Frame{h.Records, b[end : end+int(binary.BigEndian.Uint32(b[4:]))], h.NoMoreSessions, h.Ends}
 	left := len(f.Unsent)
 	for i := range f.Records {
 		r := &f.Records[i]

@@ -3,8 +3,10 @@ package handover
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func sample() Frame {
 				Identity: &Identity{Client: netip.MustParseAddrPort("1.2.3.4:5"), SNI: "example.com", Route: "r"},
 				Log:      &Log{Peer: netip.MustParseAddrPort("1.2.3.4:5"), Phases: []time.Duration{1, -1, 3}, Attempts: 1},
 				Sides: [2]Side{
-					{TCP: true, Flow: EOF, Bytes: 7, Unsent: 3, Throttle: &Throttle{Refill: 1, Wait: 2}},
+					{TCP: true, Flow: EOF, Bytes: 7, Received: 8, TLS: TLSState(`{"secret":"abc"}`), Unsent: 3, Throttle: &Throttle{Refill: 1, Wait: 2}},
 					{State: Gone, Flow: Broken, Bytes: 1 << 40, Piped: 9},
 				},
 			},
@@ -39,7 +41,7 @@ func sample() Frame {
 				Responses: 2, Confirmed: true, Bound: true, IdleTimeout: time.Second, MostRequests: 2, ResponsesEach: 1,
 			}},
 		},
-		Unsent: []byte("abcdef"), NoMoreSessions: true,
+		Unsent: []byte("abcdef"), NoMoreSessions: true, Ends: []End{{7, "admin"}},
 	}
 }
 
@@ -61,6 +63,9 @@ func TestFrame(t *testing.T) {
 	}
 	if n, unsent := got.Records[0].FDs(), got.Records[1].Unsent(); n != 4 || unsent != 3 {
 		t.Errorf("%d descriptors, %d unsent bytes", n, unsent)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", got, got.Records[0], got.Records[0].Sides[0].TLS); strings.Contains(text, "abc") {
+		t.Errorf("the secret is printed: %s", text)
 	}
 	if r := &got.Records[3]; r.FDs() != 1 || r.Unknown() != "" {
 		t.Errorf("%d descriptors, %q is unknown", r.FDs(), r.Unknown())
@@ -100,11 +105,11 @@ func decodes(b []byte, want error) bool {
 
 // A record of a later version is read without what is not known, and refused if that is needed.
 func TestLaterVersions(t *testing.T) {
-	f := Frame{Records: []Record{{Needs: []string{"tls"}}}}
+	f := Frame{Records: []Record{{Needs: []string{NeedsTLS, "quic"}}}}
 	b, _ := f.Append(nil)
 	b = bytes.Replace(b, []byte(`"id":0`), []byte(`"xx":0`), 1)
 	got, err := Decode(b)
-	if err != nil || got.Records[0].Unknown() != "tls" {
+	if err != nil || got.Records[0].Unknown() != "quic" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

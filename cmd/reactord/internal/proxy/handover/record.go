@@ -2,6 +2,7 @@ package handover
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -59,9 +60,21 @@ type Side struct {
 	Piped    int       `json:"piped,omitempty"`   // bytes in a kernel pipe, which is passed if there are any
 	Throttle *Throttle `json:"throttle,omitempty"`
 
-	Received uint64          `json:"received,omitempty"` // bytes of the socket, if there is TLS on a side
-	TLS      json.RawMessage `json:"tls,omitempty"`      // the state of package tlsrecord, with secrets; none: there is no TLS
+	Received uint64   `json:"received,omitempty"` // bytes of the socket, if there is TLS on a side
+	TLS      TLSState `json:"tls,omitempty"`      // none: there is no TLS
 }
+
+// TLSState is a state of package tlsrecord in JSON, with its secrets, which are not printed.
+type TLSState json.RawMessage
+
+// MarshalJSON returns the state.
+func (s TLSState) MarshalJSON() ([]byte, error) { return json.RawMessage(s).MarshalJSON() }
+
+// UnmarshalJSON sets the state to a copy of b.
+func (s *TLSState) UnmarshalJSON(b []byte) error { return (*json.RawMessage)(s).UnmarshalJSON(b) }
+
+// Format prints no secrets.
+func (s TLSState) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d bytes", len(s)) }
 
 // NeedsTLS is in Needs of the record of a connection with TLS on a side.
 const NeedsTLS = "tls"
