@@ -79,9 +79,8 @@ func (s *tlsSide) Read(p []byte) (int, error) {
 	case s.handshake != nil:
 		return s.handshake.read(p)
 	case len(s.early) != 0:
-		n := copy(p, s.early)
+		n := s.takeEarly(p)
 		s.framing.took(p[:n])
-		s.early = s.early[n:]
 		return n, nil
 	case r != nil && len(r.in) != 0:
 		n := r.pull(p)
@@ -92,6 +91,15 @@ func (s *tlsSide) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return 0, os.ErrDeadlineExceeded
+}
+
+// takeEarly takes bytes of early, and with the last one gives up its memory.
+func (s *tlsSide) takeEarly(p []byte) (n int) {
+	n = copy(p, s.early)
+	if s.early = s.early[n:]; len(s.early) == 0 {
+		s.early = nil
+	}
+	return n
 }
 
 // Write queues what is to be sent. It never waits: crypto/tls holds a lock meanwhile, and a Read may write.

@@ -154,8 +154,7 @@ func (h *handshake) read(p []byte) (n int, err error) {
 		}
 	}
 	if len(s.early) != 0 {
-		n = copy(p, s.early)
-		s.early = s.early[n:]
+		n = s.takeEarly(p)
 	} else {
 		n, err = h.receive(p)
 	}

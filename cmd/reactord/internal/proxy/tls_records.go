@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"crypto/tls"
 	"os"
 
@@ -46,6 +47,7 @@ func (s *tlsSide) takeRecords(with *tls.Conn, h *handshake) {
 		return
 	}
 	defer h.keys.Wipe()
+	s.early = bytes.Clone(s.early) // without the room around it
 	state, err := h.keys.State(known.CipherSuite, s.side == client, h.written)
 	defer state.Wipe()
 	var records *tlsrecord.Conn
