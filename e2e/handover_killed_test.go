@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -25,25 +24,8 @@ func TestUpgradeKillsTheOldProcess(t *testing.T) {
 			dir := t.TempDir()
 			g, _, _ := configured(t, fmt.Sprintf(handoverConfig, ring, 2, dir, testenv.Vacant(t), serve(t, echo)))
 			c := &chain{generations: g, dir: dir}
-			var conns []net.Conn
-			for range connections {
-				c, err := net.Dial("tcp", g.addr)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				conns = append(conns, c)
-				if err := pingPong(c, 1, 1); err != nil {
-					t.Fatal(err)
-				}
-			}
-			n, old := len(g.logged(anything)), g.pid
-			if err := unix.Kill(old, unix.SIGUSR2); err != nil {
-				t.Fatal(err)
-			}
-			l := g.awaitSince(n, "upgraded: the new process accepts connections")
-			pid, _ := l.field["successor"].(float64)
-			g.pid = int(pid)
+			conns := answered(t, g.addr, connections)
+			old := g.replace()
 			killed := make(chan struct{})
 			var alive atomic.Int64
 			var all sync.WaitGroup

@@ -242,6 +242,23 @@ func sameBut(a, b []string, suffix string) bool {
 	return slices.Equal(a, b)
 }
 
+// answered opens connections, on each of which a byte has come back.
+func answered(t *testing.T, addr string, n int) (all []net.Conn) {
+	t.Helper()
+	for range n {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if err := pingPong(c, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
 // If the new process is killed while it takes connections, each of them lives on in the old process, or has ended with
 // the new one; none is stuck.
 func TestUpgradeKilledWhileConnectionsMove(t *testing.T) {
@@ -250,27 +267,11 @@ func TestUpgradeKilledWhileConnectionsMove(t *testing.T) {
 		for _, delay := range []int{0, 2, 4, 8, 16, 32} {
 			dir := t.TempDir()
 			g, _, _ := configured(t, fmt.Sprintf(handoverConfig, ring, 2, dir, testenv.Vacant(t), serve(t, echo)))
-			var conns []net.Conn
-			for range streams {
-				c, err := net.Dial("tcp", g.addr)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				conns = append(conns, c)
-				if err := pingPong(c, 1, 1); err != nil {
-					t.Fatal(err)
-				}
-			}
-			n, old := len(g.logged(anything)), g.pid
-			if err := unix.Kill(old, unix.SIGUSR2); err != nil {
-				t.Fatal(err)
-			}
-			l := g.awaitSince(n, "upgraded: the new process accepts connections")
-			pid, _ := l.field["successor"].(float64)
+			conns := answered(t, g.addr, streams)
+			old := g.replace()
 			time.Sleep(time.Duration(delay) * time.Millisecond)
-			_ = unix.Kill(int(pid), unix.SIGKILL)
-			g.awaitGone(int(pid))
+			_ = unix.Kill(g.pid, unix.SIGKILL)
+			g.awaitGone(g.pid)
 			alive := 0
 			for i, c := range conns {
 				switch err := pingPong(c, 2, 2); {

@@ -60,6 +60,13 @@ func (g *generations) awaitSince(n int, msg string) (found line) {
 // upgrade replaces the process that accepts, and waits until the old one has stopped.
 func (g *generations) upgrade() {
 	g.t.Helper()
+	old := g.replace()
+	eventually(g.t, "the old process accepts no connection", func() bool { return !listens(old, g.addr) })
+}
+
+// replace replaces the process, and returns the old one as soon as the new one accepts connections.
+func (g *generations) replace() (old int) {
+	g.t.Helper()
 	n, old := len(g.logged(anything)), g.pid
 	if err := unix.Kill(g.pid, unix.SIGUSR2); err != nil {
 		g.t.Fatal(err)
@@ -69,7 +76,7 @@ func (g *generations) upgrade() {
 	if g.pid = int(pid); g.pid == 0 {
 		g.t.Fatal(l.raw)
 	}
-	eventually(g.t, "the old process accepts no connection", func() bool { return !listens(old, g.addr) })
+	return old
 }
 
 // listens reports whether a process has a socket that listens at an address, host:port.

@@ -66,12 +66,7 @@ func simulateSessions(k *simring.Kernel) *sessionSimulation {
 	k.Go("mirror", s.mirror)
 	loops := [2]int{1 + rng.IntN(3), 1 + rng.IntN(3)}
 	for i := range s.processes {
-		p := &simulatedProcess{
-			Victim:     k.NewVictim(fmt.Sprintf("process%d", i)),
-			simulation: simulation{k: k, talk: s.talk},
-		}
-		p.spawn = func(name string, f func(*simring.Thread)) *simring.Thread { return p.Go(p.Name()+" "+name, f) }
-		s.processes[i] = p
+		p := s.newProcess(i)
 		p.Go(fmt.Sprintf("start%d", i), func(t *simring.Thread) {
 			all := make([]*reactor.Loop, loops[i])
 			for j := range all {

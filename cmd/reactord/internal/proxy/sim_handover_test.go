@@ -97,12 +97,7 @@ func simulateHandover(k *simring.Kernel) *handoverSimulation {
 		k.Odds.NoDescriptor = odds
 	})
 	for i := range s.processes {
-		p := &simulatedProcess{
-			Victim:     k.NewVictim(fmt.Sprintf("process%d", i)),
-			simulation: simulation{k: k, talk: s.talk},
-		}
-		p.spawn = func(name string, f func(*simring.Thread)) *simring.Thread { return p.Go(p.Name()+" "+name, f) }
-		s.processes[i] = p
+		p := s.newProcess(i)
 		next := b
 		if i == 1 && rng.IntN(4) == 0 {
 			next.Servers = next.Servers[:1] // others are gone
@@ -135,6 +130,17 @@ func simulateHandover(k *simring.Kernel) *handoverSimulation {
 	}
 	k.Go("upgrade", s.upgrade)
 	return s
+}
+
+// newProcess makes the process with an index.
+func (s *handoverSimulation) newProcess(i int) *simulatedProcess {
+	p := &simulatedProcess{
+		Victim:     s.k.NewVictim(fmt.Sprintf("process%d", i)),
+		simulation: simulation{k: s.k, talk: s.talk},
+	}
+	p.spawn = func(name string, f func(*simring.Thread)) *simring.Thread { return p.Go(p.Name()+" "+name, f) }
+	s.processes[i] = p
+	return p
 }
 
 // splicing returns how many directions are spliced.
