@@ -159,7 +159,8 @@ type Upgrade struct {
 	// connections end. Default: 1 h.
 	Timeout time.Duration
 	// MoveConnections lets the new process take over the open connections of the old one, which then ends soon.
-	// Connections whose TLS ends in the old process stay there. The value of the new process applies. Default: true.
+	// Connections whose TLS ends in the old process stay there, unless [ServerTLS.Handover] is set. The value of the
+	// new process applies. Default: true.
 	MoveConnections bool
 }
 

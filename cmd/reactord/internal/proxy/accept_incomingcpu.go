@@ -40,7 +40,7 @@ func (p *Proxy) spreadByHash() {
 }
 
 // setIncomingCPU tells the sockets which CPU the listener prefers. A socket that was given may have another one from
-// the process before. Unix sockets have none, and one of the service manager's is shared by all loops.
+// the process before. Unix sockets have none, and one of the service manager's is shared by loops.
 func (l *listener) setIncomingCPU() {
 	if l.state != listenerServing || l.shared.path != "" || l.shared.key.FD != "" {
 		return

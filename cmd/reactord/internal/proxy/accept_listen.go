@@ -19,7 +19,8 @@ import (
 )
 
 // open opens a listener on all loops: each loop accepts from the sockets that were given for it, or from one that is
-// opened for it. The loops share the socket if there can be one only.
+// opened for it. The loops share the socket if there can be one only. Of UDP, only as many loops receive as sockets
+// were given, if some were: another one would get datagrams of clients whose sessions other loops have.
 func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 	p := c.proxy
 	s := &sharedListener{key: l.Key(), address: l.Bind, path: l.Path}
@@ -45,7 +46,6 @@ func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 	}
 	loops := s.loops
 	if s.isUDP() && len(given) != 0 {
-		// A further socket would get datagrams of clients whose sessions other loops have.
 		loops = loops[:min(len(given), len(loops))]
 	}
 	for _, one := range loops {

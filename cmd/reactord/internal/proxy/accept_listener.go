@@ -19,6 +19,7 @@ import (
 // listenerState is the state of a listener. It only advances:
 //
 //	opened  → serving  start, on its loop
+//	opened  → closed   the loop has no socket of the listener
 //	serving → closing  stop: the plan no longer has the listener, or the worker drains
 //	closing → closed   the socket is closed
 type listenerState uint8

@@ -61,9 +61,13 @@ func (p *Proxy) openChannel(fd, index int, begin func(*worker)) {
 	w.loop.Enqueue(&c.Work)
 }
 
-// TakesAll says that TakeOver was called for all processes that the configuration announces by AwaitSessions. It may be
-// called from any goroutine, once.
-func (p *Proxy) TakesAll() { p.sessionsCame() }
+// TakesAll says that TakeOver was called for all processes that the configuration announces by AwaitSessions; if it
+// announces none, it does nothing. It may be called from any goroutine.
+func (p *Proxy) TakesAll() {
+	if p.handovers.announced.CompareAndSwap(true, false) {
+		p.sessionsCame()
+	}
+}
 
 // idStep divides the ids of processes that replace each other. It is more than the connections that this one may accept
 // between NextID and the end of its accepting.
@@ -126,8 +130,10 @@ type handovers struct {
 	moved    atomic.Uint64 // connections that other processes have taken
 	taken    atomic.Uint64 // connections of other processes
 	sessions atomic.Int64  // from where sessions of UDP may come that are awaited
-	staying  [stayReasonCount]atomic.Int64
-	pause    stats.Durations // in which a taken connection rested
+
+	announced atomic.Bool // by the configuration: one of sessions
+	staying   [stayReasonCount]atomic.Int64
+	pause     stats.Durations // in which a taken connection rested
 
 	// What connections of other processes had and the plan does not have, while they come.
 	mu        sync.Mutex

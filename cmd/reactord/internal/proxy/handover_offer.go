@@ -259,6 +259,9 @@ func (o *offers) offer() {
 		h.state = leavingOffered
 	}
 	o.sendFrame(&f, fds)
+	for i := range f.Records {
+		f.Records[i].Wipe()
+	}
 }
 
 // sendFrame sends a frame, with the descriptors of its connections.
@@ -430,6 +433,9 @@ func (o *offers) end(why error) {
 		w.proxy.log.Warn("the new process takes no more connections", zap.Error(why))
 	}
 	sent := o.state == offersAwaiting
+	if o.state != offersSending {
+		clear(o.frame) // it may have secrets
+	}
 	o.state = offersEnded
 	w.loop.StopTimer(&o.timer)
 	w.walks = slices.DeleteFunc(w.walks, func(k *walk) bool { return k == &o.walk })

@@ -1,9 +1,9 @@
 package proxy
 
 import (
+	"errors"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/handover"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/udp"
 )
@@ -78,7 +78,11 @@ func (x *session) leave() {
 // arriveSession makes a session of its record, with the socket for its server. Nothing is done with that yet.
 func (w *worker) arriveSession(r *handover.Record, fd int) (*session, error) {
 	p, s, now := w.proxy, r.Session, w.loop.Now()
-	l, of := p.table.Load().byKey[r.Listener].loops[w.index], p.serverFor(r)
+	shared := p.table.Load().byKey[r.Listener]
+	if shared == nil || !shared.isUDP() || !shared.loops[w.index].udp.Accepts() {
+		return nil, errNoListener
+	}
+	l, of := shared.loops[w.index], p.serverFor(r)
 	x := &session{
 		association: association{
 			listener: l, backend: w.backend(of.Backend), server: of, id: r.ID, began: now - int64(r.Age), counted: true,
@@ -115,11 +119,7 @@ func (w *worker) arriveSession(r *handover.Record, fd int) (*session, error) {
 	return x, nil
 }
 
-// acceptsSessions reports whether the plan has a listener of UDP, to which sessions can come.
-func (w *worker) acceptsSessions(key plan.ListenerKey) bool {
-	s := w.proxy.table.Load().byKey[key]
-	return s != nil && s.isUDP() && s.loops[w.index].udp.Accepts()
-}
+var errNoListener = errors.New("its listener is gone")
 
 // receivesDatagrams reports whether a listener of UDP still receives.
 func (w *worker) receivesDatagrams() bool {

@@ -51,7 +51,7 @@ const (
 func (w *worker) beginTaking(fd int) {
 	t := &taking{worker: w, awaits: true}
 	t.timer.Init(t)
-	t.setTimer()
+	w.loop.SetTimer(&t.timer, w.loop.Now()+sessionsTime)
 	t.socket.InitStream(w.loop, fd)
 	w.takings = append(w.takings, t)
 	w.proxy.handovers.opened(1)
@@ -59,15 +59,9 @@ func (w *worker) beginTaking(fd int) {
 	t.recv.Start()
 }
 
-// sessionsTime bounds how long clients' datagrams wait for the next sessions: the other process may be stopped.
+// sessionsTime bounds how long clients' datagrams wait for sessions: there may be many, or the other process may be
+// stopped.
 const sessionsTime = int64(time.Second)
-
-func (t *taking) setTimer() {
-	if t.awaits {
-		l := t.worker.loop
-		l.SetTimer(&t.timer, l.Now()+sessionsTime)
-	}
-}
 
 // OnTimer awaits no more sessions.
 func (t *taking) OnTimer(int64) { t.sessionsCame() }
@@ -132,6 +126,7 @@ func (t *taking) take() {
 		unsent = unsent[len(bytes):]
 		if why := t.refuses(r, len(own)); why != "" {
 			a.Refuse(i, why)
+			r.Wipe()
 			discard(t.worker, own...)
 			continue
 		}
@@ -164,10 +159,12 @@ func endBy(name string) closeReason {
 // endMember resets the connection or session with an id, if it is there.
 func (w *worker) endMember(id uint64, why closeReason) {
 	for _, members := range memberLists {
-		for l := members.list(w).First(); l != nil; l = l.Next() {
+		for l := members.list(w).Last(); l != nil; l = l.Prev() { // those that have come from elsewhere are the oldest
 			if m := members.of(l); m.common().id == id {
 				m.reset(why)
 				return
+			} else if m.common().id > id {
+				break
 			}
 		}
 	}
@@ -182,8 +179,6 @@ func (t *taking) refuses(r *handover.Record, fds int) string {
 		return "the process does not know of " + unknown
 	case t.worker.state != workerServing:
 		return "the process drains"
-	case r.Session != nil && !t.worker.acceptsSessions(r.Listener):
-		return "its listener is gone"
 	}
 	return ""
 }
@@ -266,11 +261,11 @@ func (t *taking) carryOn() {
 		h.taken.Add(1)
 		h.pause.Observe(max(now-m.common().leaving.rested, 0))
 		m.carryOn()
-		if m.common().server.ClosesConnections() { // it went down while the connection was on its way
+		if s := m.common().server; !m.over() && s.ClosesConnections() { // it went down meanwhile
 			m.reset(reasonServerDown)
 		}
 	}
-	if t.setTimer(); t.last {
+	if t.last {
 		t.sessionsCame()
 	}
 }
@@ -336,6 +331,9 @@ func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) (*conn
 	}
 	c.config = c.backend.takenConfig(&r.Settings)
 	if err := c.arriveTLS(r); err != nil {
+		if c.tls != nil {
+			c.tls.wipe()
+		}
 		*c = conn{}
 		w.closedConns.Put(c)
 		return nil, err

@@ -57,7 +57,9 @@ func (s *tlsLayer) carryOn(rests *[2]rest) {
 	c := s.conn
 	for from := range rests {
 		if b := rests[from].bytes; len(b) != 0 {
-			s.relay(from).append(b)
+			r := s.relay(from)
+			r.append(b)
+			r.onlyNotify = r.dst().state == tlsNotified && len(b) <= notifySize
 		}
 	}
 	for from := range c.pipes {
@@ -78,6 +80,9 @@ func (s *tlsLayer) carryOn(rests *[2]rest) {
 		}
 	}
 }
+
+// notifySize is the size of a record with close_notify.
+const notifySize = 24
 
 // record describes the record layer of a side.
 func (s *tlsSide) record(to *handover.Side) {

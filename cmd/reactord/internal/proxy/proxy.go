@@ -130,6 +130,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		onDown:     cfg.OnDown,
 	}
 	if cfg.AwaitSessions {
+		p.handovers.announced.Store(true)
 		p.handovers.awaitSessions()
 	}
 	if p.ports = cfg.ports; p.ports == 0 {

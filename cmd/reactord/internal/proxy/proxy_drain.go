@@ -227,7 +227,7 @@ const quietFor = 100 * time.Millisecond
 
 // endIfQuiet ends the connection by EOF on both sides, if no byte is in flight and none was for a time.
 func (c *conn) endIfQuiet() {
-	if c.phase == phaseFlowing && c.undelivered() == noSide && c.idleFor() >= quietFor {
+	if c.phase == phaseFlowing && !c.rests() && c.undelivered() == noSide && c.idleFor() >= quietFor {
 		c.close(reasonDrain, noSide)
 	}
 }

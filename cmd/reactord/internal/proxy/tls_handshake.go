@@ -104,6 +104,9 @@ func (c *conn) forgetServerTLS() {
 		return
 	}
 	s := &c.tls.sides[server]
+	if r := s.records(); r != nil {
+		r.Wipe()
+	}
 	*s = tlsSide{layer: s.layer, side: s.side}
 	if !c.speaksTLS(client) {
 		c.tls = nil
@@ -138,6 +141,9 @@ func (s *tlsSide) runHandshake(t *task.T, with *tls.Conn, limit time.Duration) e
 		s.state = tlsOpen
 		s.takeRecords(with, h)
 	}
+	if h.keys != nil {
+		h.keys.Wipe()
+	}
 	return err
 }
 
@@ -160,7 +166,7 @@ func (h *handshake) read(p []byte) (n int, err error) {
 	}
 	h.left -= n
 	s.framing.took(p[:n])
-	if err == nil {
+	if err == nil && (h.keys == nil || !s.framing.cut()) { // else nothing is computed until the record is whole
 		err = s.layer.conn.worker().handshakeSteps.await(h)
 	}
 	return n, err

@@ -46,7 +46,6 @@ func (s *tlsSide) takeRecords(with *tls.Conn, h *handshake) {
 	if h.keys == nil || known.Version != tls.VersionTLS13 {
 		return
 	}
-	defer h.keys.Wipe()
 	s.early = bytes.Clone(s.early) // without the room around it
 	state, err := h.keys.State(known.CipherSuite, s.side == client, h.written)
 	defer state.Wipe()

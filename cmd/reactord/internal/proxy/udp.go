@@ -66,6 +66,7 @@ func (l *listener) stopUDP(handedOver bool) {
 	case handedOver:
 		l.udp.HandOver()
 	default:
+		l.udp.Receive() // if it has awaited sessions until now
 		l.udp.Drain()
 	}
 }

@@ -466,6 +466,26 @@ func TestUDPReload(t *testing.T) {
 	})
 }
 
+// A listener that a reload adds receives, in a process that nothing was handed over to.
+func TestUDPListenerIsAdded(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		f := udpFixture(Backend{}, config.UDP{}, s.addr())
+		f.Listeners[0].Address = freePort(t)
+		p := f.on(ring).run(t)
+		p.TakesAll()
+		added := f.Listeners[0]
+		added.Name, added.Address = "added", freePort(t)
+		f.Listeners = append(f.Listeners, added)
+		p.change(t, f)
+		for _, at := range p.Addrs() {
+			if got := ask(t, dialUDP(t, at), []byte("x")); string(got) != "x" {
+				t.Errorf("%q from %v", got, at)
+			}
+		}
+	})
+}
+
 // The sessions of a listener that is gone end, and its address is free.
 func TestUDPListenerIsGone(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {

@@ -46,7 +46,7 @@ type worker struct {
 	local     atomic.Uint64  // accepted connections that the loop's CPU had received
 	cpu       int            // that the sockets of listeners prefer, or noCPU
 	ids       atomic.Uint64  // that conns were given
-	walks     []*walk        // over conns
+	walks     []*walk        // over conns and sessions
 	offers    []*offers      // of connections to other processes
 	takings   []*taking      // from other processes
 	spread    spread         // of a drain

@@ -27,7 +27,8 @@ var StayReasons = []StayReason{
 	{"tls", false, "TLS ends in the old process",
 		"they stay until they end; those of TLS 1.3 move if tls.handover is set"},
 	{"refused", false, "the new process does not take them",
-		"raise the limit on open files (LimitNOFILE=) if it is reached, and upgrade again"},
+		"raise the limit on open files (LimitNOFILE=) if it is reached, and upgrade again; " +
+			"sessions of UDP whose listener is gone end when they are idle"},
 	{StaysKept, false, "the old process does not hand them over",
 		"upgrade.move_connections is false, or the versions do not understand each other: see the log"},
 	{"setup", true, "they have no server yet", "they move when they have one"},

@@ -54,7 +54,9 @@ func (f *Frame) Append(b []byte) ([]byte, error) {
 	}
 	b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(f.Unsent)))
-	return append(append(b, text...), f.Unsent...), nil
+	b = append(append(b, text...), f.Unsent...)
+	clear(text) // it may have secrets
+	return b, nil
 }
 
 // Missing returns how many bytes are missing at least until b, which begins with a frame, has all of it.

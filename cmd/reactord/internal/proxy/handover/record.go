@@ -181,5 +181,12 @@ func (r *Record) FDs() int {
 	return n
 }
 
+// Wipe overwrites the secrets of the record.
+func (r *Record) Wipe() {
+	for i := range r.Sides {
+		clear(r.Sides[i].TLS)
+	}
+}
+
 // Unsent returns the number of bytes that a frame has for a record.
 func (r *Record) Unsent() int { return r.Sides[Client].Unsent + r.Sides[Server].Unsent }

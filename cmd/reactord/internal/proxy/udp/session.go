@@ -61,6 +61,7 @@ type Session struct {
 	confirmed bool // the client has sent a datagram after an answer
 	bound     bool // it is in the table of the listener
 	receives  bool
+	arrived   bool // from another process
 	oneByOne  bool // the kernel, or the way to the server, does not take several datagrams as one
 	segments  bool // the server's socket can
 }

@@ -66,7 +66,7 @@ func (s *Session) FD() int { return s.socket.Fd() }
 // does not have the socket of the session.
 //
 // If the client has a session here already, that only passes on replies from now on: the server knows the one that
-// arrives for longer.
+// arrives for longer. Of two that arrive, the first one has the client.
 func (l *Listener) Arrive(s *Session, from *Snapshot, fd int, active int64) error {
 	client, err := reactor.IPAddress(from.Client)
 	if err != nil {
@@ -82,8 +82,9 @@ func (l *Listener) Arrive(s *Session, from *Snapshot, fd int, active int64) erro
 	s.confirmed, s.state, s.active = from.Confirmed, resting, active
 	s.socket.Init(l.Loop, fd)
 	l.count++
-	if from.Bound {
-		if other := l.sessions[s.key]; other != nil {
+	s.arrived = true
+	if other := l.sessions[s.key]; from.Bound && (other == nil || !other.arrived) {
+		if other != nil {
 			l.unbind(other)
 		}
 		l.bind(s)

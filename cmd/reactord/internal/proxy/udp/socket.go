@@ -107,7 +107,7 @@ func (s *socket) SetNext(d reactor.Datagram) {
 	}
 	x := l.sessions[k]
 	for b := d.Bytes(); ; {
-		if x != nil && x.lifetimeOver() {
+		if x != nil && x.state != resting && x.lifetimeOver() {
 			x.End(WhyLifetime)
 			x = nil
 		}

@@ -6,7 +6,8 @@
 // Do the handshake with a configuration whose KeyLogWriter is a [KeyLog] of this connection alone. Give crypto/tls one
 // record at a time, so that it reads nothing behind the handshake, and keep what it writes. Then [KeyLog.State] is the
 // state of the connection, and [New] continues it. Further bytes of the transport belong to the Conn, and the tls.Conn
-// is not used again; only a client may give it the session tickets that come first ([Conn.OnTicket]).
+// is not used again; only a client may give it the session tickets that come first ([Conn.OnTicket]). What it writes
+// then, an alert, must not be sent: it has the keys of the Conn.
 //
 //	var keys tlsrecord.KeyLog
 //	config.KeyLogWriter = &keys

@@ -51,6 +51,9 @@ func (c *Conn) readRecord(p []byte) (n int, err error) {
 	if v != nil {
 		return 0, c.abort(v)
 	}
+	if c.ticket != nil {
+		c.offerTicket(kind, inner)
+	}
 	switch {
 	case kind != typeApplicationData || len(content) == 0:
 		c.releaseBuffer()
@@ -58,9 +61,6 @@ func (c *Conn) readRecord(p []byte) (n int, err error) {
 		c.to = len(content)
 	default:
 		n = len(content)
-	}
-	if c.ticket != nil {
-		c.offerTicket(kind, inner)
 	}
 	return n, err
 }
