@@ -8,6 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"go.uber.org/zap"
 )
 
@@ -22,7 +23,7 @@ func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
 	d.log.Retire()
 	r := retirement{
 		log: d.log.Logger, plan: d.planner.Plan(), endOver: d.proxy.EndOver, lifecycle: &d.lifecycle, successor: s,
-		signals: signals, requests: make(chan struct{}, 2),
+		signals: signals, requests: make(chan struct{}, 2), handovers: d.proxy.Handovers,
 	}
 	if s.requests != nil {
 		api := admin.ServePrivate(s.requests, &retiredDaemon{d.adminDaemon(), r.requests}, d.log.Level, d.log.Logger)
@@ -51,6 +52,20 @@ type retirement struct {
 	successor successor
 	signals   <-chan os.Signal
 	requests  chan struct{} // from the successor
+	handovers func() stats.Handovers
+}
+
+// staysAfter is when it is logged what has not moved: what moves has done so by then, or nearly.
+const staysAfter = 5 * time.Second
+
+// logStaying logs how many connections stay, by the reason.
+func (r *retirement) logStaying() {
+	h := r.handovers()
+	fields := []zap.Field{zap.Uint64("moved", h.Moved)}
+	for _, n := range h.Staying {
+		fields = append(fields, zap.Uint64(n.Reason, n.Count))
+	}
+	r.log.Info("connections stay in the old process", fields...)
 }
 
 // bound calls end when it is time to reset the connections, and returns then or when ctx is done. A signal to all
@@ -67,10 +82,14 @@ func (r *retirement) bound(ctx context.Context, end func()) {
 		r.drainIn(limit, timeout)
 	}
 	exited, drains, signalled, requested := r.successor.Exited, false, false, false
+	stays := time.After(staysAfter)
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-stays:
+			r.logStaying()
+			continue
 		case <-exited:
 			if err := r.successor.Failure(); err != nil { // otherwise it has drained, or was itself replaced
 				r.log.Error("the new process failed: no process accepts connections",

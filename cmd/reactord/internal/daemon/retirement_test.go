@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/daemon/upgrade"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
 // TestRetirement plays signals (s) and requests of the successor (r), a second apart. The drain begins, and connections
@@ -49,6 +51,7 @@ func TestRetirement(t *testing.T) {
 			r := retirement{
 				log: zap.NewNop(), plan: p, endOver: func(time.Duration) { drains = seconds() }, lifecycle: &lifecycle{},
 				successor: successor{Successor: &upgrade.Successor{Timeout: -1}}, signals: signals, requests: requests,
+				handovers: func() (h stats.Handovers) { return h },
 			}
 			ended := make(chan struct{})
 			go r.bound(context.Background(), func() { close(ended) })
@@ -68,4 +71,25 @@ func TestRetirement(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What has not moved is logged once, by the reason.
+func TestRetirementLogsWhatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, said := observer.New(zap.InfoLevel)
+		r := retirement{
+			log: zap.New(core), plan: &plan.Plan{}, lifecycle: &lifecycle{},
+			successor: successor{Successor: &upgrade.Successor{Timeout: -1}},
+			handovers: func() stats.Handovers {
+				return stats.Handovers{Moved: 7, Staying: []stats.Count{{Reason: "tls", Count: 2}}}
+			},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r.bound(ctx, func() { t.Error("the connections are reset") })
+		lines := said.FilterMessage("connections stay in the old process").All()
+		if len(lines) != 1 || lines[0].ContextMap()["moved"] != uint64(7) || lines[0].ContextMap()["tls"] != uint64(2) {
+			t.Errorf("%+v", lines)
+		}
+	})
 }
