@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// Writer makes the records of a client.
+// Writer makes the records of a client or a server.
 type Writer struct {
 	secret []byte
 	aead   cipher.AEAD
@@ -27,11 +27,20 @@ type Writer struct {
 // NewWriter makes records for a client that has done its handshake and sent nothing since. keys is what its
 // KeyLogWriter was given.
 func NewWriter(client *tls.Conn, keys string) (*Writer, error) {
-	if id := client.ConnectionState().CipherSuite; id != tls.TLS_AES_128_GCM_SHA256 {
+	return newWriter(client, keys, "CLIENT_TRAFFIC_SECRET_0")
+}
+
+// NewServerWriter is NewWriter for a server, which has sent no session tickets either.
+func NewServerWriter(server *tls.Conn, keys string) (*Writer, error) {
+	return newWriter(server, keys, "SERVER_TRAFFIC_SECRET_0")
+}
+
+func newWriter(c *tls.Conn, keys, label string) (*Writer, error) {
+	if id := c.ConnectionState().CipherSuite; id != tls.TLS_AES_128_GCM_SHA256 {
 		return nil, fmt.Errorf("the cipher suite is %s", tls.CipherSuiteName(id))
 	}
 	for line := range strings.Lines(keys) {
-		if f := strings.Fields(line); f[0] == "CLIENT_TRAFFIC_SECRET_0" {
+		if f := strings.Fields(line); f[0] == label {
 			secret, err := hex.DecodeString(f[2])
 			w := &Writer{}
 			w.use(secret)

@@ -3,10 +3,12 @@ package proxy
 import (
 	"bytes"
 	"crypto/tls"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/handover"
 	"github.com/reactord/reactord/cmd/reactord/internal/wire/tlsrecord"
+	records "github.com/reactord/reactord/internal/testing/tlsrecord"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -191,6 +194,31 @@ func TestHandoverKeepsResumption(t *testing.T) {
 			}
 			_, _ = c.Close(), srv.Close()
 		}
+	})
+}
+
+// A session ticket that crypto/tls does not take is no harm: what it answers is not sent, because it would have the
+// keys of the record layer.
+func TestHandoverOfBadTicket(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := startTLS(t, ring, tlsMode{back: true}, moving())
+		var keys strings.Builder
+		s.server.KeyLogWriter, s.server.SessionTicketsDisabled = &keys, true
+		c, srv := s.pair()
+		w, err := records.NewServerWriter(srv.(*tls.Conn), keys.String())
+		if err != nil {
+			t.Skip(err)
+		}
+		const tooLong = 8 * 24 * 60 * 60 // seconds; RFC 8446, section 4.6.1, allows a week
+		body := binary.BigEndian.AppendUint32(nil, tooLong)
+		body = append(body, 0, 0, 0, 0, 0, 0, 1, 'x', 0, 0) // age, nonce, ticket, extensions
+		_, _ = raw(srv).Write(w.Record(22, append([]byte{4, 0, 0, byte(len(body))}, body...)))
+		_, _ = raw(srv).Write(w.Record(23, []byte("behind a ticket")))
+		got := make([]byte, len("behind a ticket"))
+		if _, err := io.ReadFull(c, got); err != nil || string(got) != "behind a ticket" {
+			t.Fatalf("%q, %v", got, err)
+		}
+		deliver(t, c, srv, "and back")
 	})
 }
 
