@@ -95,7 +95,7 @@ func TestCtlUpgradeTellsWhatMoves(t *testing.T) {
 (\d+ moved, \d+ left
 )*
 moved  %d
-stay    1  tls      TLS ends in the old process: they stay until they end
+stay    1  tls      TLS ends in the old process: they stay until they end; of TLS 1\.3, those move whose handshake came after tls\.handover was set
 
 process %[1]d drains in 59m\d\ds \(upgrade.timeout\); to end it now: reactord ctl close --pid %[1]d
 `, first, streams))

@@ -105,7 +105,7 @@ process 42 has ended
 		{[]admin.Status{upgraded(1204, oldProcessOf(4, tls...), admin.Predecessor{PID: 41, Connections: 1,
 			Staying: []stats.Count{{Reason: "tls", Count: 1}}})}, `
 moved  1204
-stay      4  tls      TLS ends in the old process: they stay until they end; those of TLS 1.3 move if tls.handover is set
+stay      4  tls      TLS ends in the old process: they stay until they end; of TLS 1.3, those move whose handshake came after tls.handover was set
           1  refused  the new process does not take them: raise the limit on open files (LimitNOFILE=) if it is reached, and upgrade again; sessions of UDP whose listener is gone end when they are idle
 
 process 42 drains in 59m00s (upgrade.timeout); to end it now: reactord ctl close --pid 42

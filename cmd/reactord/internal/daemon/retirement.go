@@ -23,7 +23,7 @@ func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
 	d.log.Retire()
 	r := retirement{
 		log: d.log.Logger, plan: d.planner.Plan(), endOver: d.proxy.EndOver, lifecycle: &d.lifecycle, successor: s,
-		signals: signals, requests: make(chan struct{}, 2), handovers: d.proxy.Handovers,
+		signals: signals, requests: make(chan struct{}, 2), handovers: d.proxy.Handovers, open: d.proxy.Open,
 	}
 	if s.requests != nil {
 		api := admin.ServePrivate(s.requests, &retiredDaemon{d.adminDaemon(), r.requests}, d.log.Level, d.log.Logger)
@@ -53,6 +53,7 @@ type retirement struct {
 	signals   <-chan os.Signal
 	requests  chan struct{} // from the successor
 	handovers func() stats.Handovers
+	open      func() int64 // connections
 }
 
 // staysAfter is when it is logged what has not moved: what moves has done so by then, or nearly.
@@ -61,7 +62,7 @@ const staysAfter = 5 * time.Second
 // logStaying logs how many connections stay, by the reason.
 func (r *retirement) logStaying() {
 	h := r.handovers()
-	fields := []zap.Field{zap.Uint64("moved", h.Moved)}
+	fields := []zap.Field{zap.Int64("connections", r.open()), zap.Uint64("moved", h.Moved)}
 	for _, n := range h.Staying {
 		fields = append(fields, zap.Uint64(n.Reason, n.Count))
 	}

@@ -51,7 +51,7 @@ func TestRetirement(t *testing.T) {
 			r := retirement{
 				log: zap.NewNop(), plan: p, endOver: func(time.Duration) { drains = seconds() }, lifecycle: &lifecycle{},
 				successor: successor{Successor: &upgrade.Successor{Timeout: -1}}, signals: signals, requests: requests,
-				handovers: func() (h stats.Handovers) { return h },
+				handovers: func() (h stats.Handovers) { return h }, open: func() int64 { return 1 },
 			}
 			ended := make(chan struct{})
 			go r.bound(context.Background(), func() { close(ended) })
@@ -83,6 +83,7 @@ func TestRetirementLogsWhatStays(t *testing.T) {
 			handovers: func() stats.Handovers {
 				return stats.Handovers{Moved: 7, Staying: []stats.Count{{Reason: "tls", Count: 2}}}
 			},
+			open: func() int64 { return 2 },
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -89,6 +89,9 @@ func (w *worker) beginOffers(fd, to, loops int) {
 	o.socket.InitStream(w.loop, fd)
 	o.timer.Init(o)
 	w.walks = append(w.walks, &o.walk)
+	for _, other := range w.offers {
+		other.count([stayReasonCount]int{}) // the last one counts what stays: others may be to a process that was replaced
+	}
 	w.offers = append(w.offers, o)
 	o.begin()
 	o.receive()
@@ -167,18 +170,22 @@ func (o *offers) visitConns() {
 
 // visited ends a visit of all connections. The next one is soon if this one has offered some.
 func (o *offers) visited() {
-	if o.worker.offers[0] != o {
-		o.stays = [stayReasonCount]int{} // the first one counts them
+	if all := o.worker.offers; all[len(all)-1] == o {
+		o.count(o.stays)
 	}
-	for why, n := range o.stays {
-		o.worker.proxy.handovers.staying[why].Add(int64(n - o.counted[why]))
-	}
-	o.counted = o.stays
 	if o.again = min(2*o.again, lastAgain); o.picked != 0 {
 		o.again = firstAgain
 	}
 	o.state = offersResting
 	o.setTimer(o.again)
+}
+
+// count makes stays what it counts of what stays.
+func (o *offers) count(stays [stayReasonCount]int) {
+	for why, n := range stays {
+		o.worker.proxy.handovers.staying[why].Add(int64(n - o.counted[why]))
+	}
+	o.counted = stays
 }
 
 func (o *offers) setTimer(in time.Duration) {
@@ -429,7 +436,8 @@ func (o *offers) end(why error) {
 		return
 	}
 	w := o.worker
-	if why != errEnds { //nolint:errorlint // it is bare
+	newer := len(w.offers) > 1    // another process takes them
+	if why != errEnds && !newer { //nolint:errorlint // it is bare
 		w.proxy.log.Warn("the new process takes no more connections", zap.Error(why))
 	}
 	sent := o.state == offersAwaiting
@@ -440,9 +448,7 @@ func (o *offers) end(why error) {
 	w.loop.StopTimer(&o.timer)
 	w.walks = slices.DeleteFunc(w.walks, func(k *walk) bool { return k == &o.walk })
 	w.offers = slices.DeleteFunc(w.offers, func(other *offers) bool { return other == o })
-	for i, n := range o.counted {
-		w.proxy.handovers.staying[i].Add(-int64(n))
-	}
+	o.count([stayReasonCount]int{})
 	o.next = nil
 	batch := o.batch
 	o.batch = nil

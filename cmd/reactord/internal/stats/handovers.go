@@ -25,7 +25,7 @@ const (
 // StayReasons has all reasons, in the order in which they are shown.
 var StayReasons = []StayReason{
 	{"tls", false, "TLS ends in the old process",
-		"they stay until they end; those of TLS 1.3 move if tls.handover is set"},
+		"they stay until they end; of TLS 1.3, those move whose handshake came after tls.handover was set"},
 	{"refused", false, "the new process does not take them",
 		"raise the limit on open files (LimitNOFILE=) if it is reached, and upgrade again; " +
 			"sessions of UDP whose listener is gone end when they are idle"},
