@@ -131,8 +131,6 @@ process %[4]d drains [^\n]+
 
 		matches(g.ctlUpgrade(dir, "--wait", "0"), `process \d+ has taken over\n`)
 		ping()
-		_ = conns[0].Close()
-		_ = conns[streams].Close()
 		writeFile(t, config, readFile(t, config)+"upgrade: {move_connections: false}\n")
 		last := g.pid
 		eventually(t, "all have moved", func() bool {
@@ -140,6 +138,8 @@ process %[4]d drains [^\n]+
 			r := run(t, "ctl", "--address", "unix://"+dir+"/admin", "status", "--json")
 			return json.Unmarshal([]byte(r.stdout), &s) == nil && s.Handover.Taken == streams
 		})
+		_ = conns[0].Close()
+		_ = conns[streams].Close()
 		matches(g.ctlUpgrade(dir), fmt.Sprintf(`process \d+ has taken over from %d in [^\n]+
 
 moved   0
@@ -151,6 +151,9 @@ process %[2]d drains [^\n]+
 `, last, second, streams-1))
 		conns = slices.Concat(conns[1:streams], conns[streams+1:])
 		ping()
+		if lines := g.logged(func(l line) bool { return l.Level == "warn" }); len(lines) != 0 {
+			t.Errorf("a process has warned: %+v", lines)
+		}
 	})
 }
 

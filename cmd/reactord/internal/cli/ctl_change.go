@@ -12,7 +12,7 @@ import (
 )
 
 type ctlServer struct {
-	Set   ctlServerSet   `cmd:"" help:"Override the state or the weight of a server, until it is reset or the process ends."`
+	Set   ctlServerSet   `cmd:"" help:"Override the state or the weight of a server, until it is reset or the process ends without an upgrade."`
 	Reset ctlServerReset `cmd:"" help:"End the override of a server."`
 }
 

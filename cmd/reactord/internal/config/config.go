@@ -43,7 +43,7 @@ type Config struct {
 	Limits Limits
 	// Drain configures how the process shuts down after SIGTERM.
 	Drain Drain
-	// Upgrade configures how the old process of an upgrade ends.
+	// Upgrade configures what an upgrade moves, and how the old process ends.
 	Upgrade Upgrade
 	// Resolver configures the DNS queries of discovery.
 	Resolver Resolver
@@ -152,7 +152,7 @@ type Drain struct {
 	Timeout time.Duration
 }
 
-// Upgrade configures how the old process of an upgrade ends.
+// Upgrade configures what an upgrade moves, and how the old process ends.
 type Upgrade struct {
 	// Timeout limits how long the old process serves its remaining connections before it drains, without the
 	// delay: it still runs the old code with its bugs. The value of the new process applies. 0: until its

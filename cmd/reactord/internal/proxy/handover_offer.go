@@ -90,7 +90,7 @@ func (w *worker) beginOffers(fd, to, loops int) {
 	o.timer.Init(o)
 	w.walks = append(w.walks, &o.walk)
 	for _, other := range w.offers {
-		other.count([stayReasonCount]int{}) // the last one counts what stays: others may be to a process that was replaced
+		other.count([stayReasonCount]int{}) // the newest one counts what stays
 	}
 	w.offers = append(w.offers, o)
 	o.begin()
@@ -170,7 +170,7 @@ func (o *offers) visitConns() {
 
 // visited ends a visit of all connections. The next one is soon if this one has offered some.
 func (o *offers) visited() {
-	if all := o.worker.offers; all[len(all)-1] == o {
+	if o.newest() {
 		o.count(o.stays)
 	}
 	if o.again = min(2*o.again, lastAgain); o.picked != 0 {
@@ -178,6 +178,13 @@ func (o *offers) visited() {
 	}
 	o.state = offersResting
 	o.setTimer(o.again)
+}
+
+// newest reports whether the worker has begun no other ones since: those before may be to a process that was itself
+// replaced.
+func (o *offers) newest() bool {
+	all := o.worker.offers
+	return all[len(all)-1] == o
 }
 
 // count makes stays what it counts of what stays.
@@ -193,8 +200,8 @@ func (o *offers) setTimer(in time.Duration) {
 	l.SetTimer(&o.timer, l.Now()+int64(in))
 }
 
-// OnTimer visits all again; sends the batch without those that do not come to rest; or waits for the other
-// process no longer: see close.
+// OnTimer visits all again; sends the batch without those that do not come to rest; or waits for the other process no
+// longer: see close.
 func (o *offers) OnTimer(int64) {
 	switch o.state {
 	case offersResting:
@@ -436,8 +443,7 @@ func (o *offers) end(why error) {
 		return
 	}
 	w := o.worker
-	newer := len(w.offers) > 1    // another process takes them
-	if why != errEnds && !newer { //nolint:errorlint // it is bare
+	if why != errEnds && o.newest() { //nolint:errorlint // it is bare
 		w.proxy.log.Warn("the new process takes no more connections", zap.Error(why))
 	}
 	sent := o.state == offersAwaiting

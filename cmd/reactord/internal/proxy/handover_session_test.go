@@ -114,7 +114,8 @@ func TestSessionHandover(t *testing.T) {
 						t.Error(err)
 					}
 					p = next
-					time.Sleep(20 * time.Millisecond) // the clients go on
+					before := p.moved()
+					waitFor(t, "the clients go on", func() bool { return p.moved() > before+100*clients })
 				}
 				end()
 				all.Wait()

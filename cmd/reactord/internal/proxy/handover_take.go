@@ -124,15 +124,10 @@ func (t *taking) take() {
 		fds = fds[len(own):]
 		bytes := unsent[:r.Unsent()]
 		unsent = unsent[len(bytes):]
-		if why := t.refuses(r, len(own)); why != "" {
-			a.Refuse(i, why)
-			r.Wipe()
-			discard(t.worker, own...)
-			continue
-		}
-		m, err := t.worker.arrive(r, own, bytes)
+		m, err := t.accept(r, own, bytes)
 		if err != nil {
 			a.Refuse(i, err.Error())
+			r.Wipe()
 			discard(t.worker, own...)
 			continue
 		}
@@ -170,17 +165,19 @@ func (w *worker) endMember(id uint64, why closeReason) {
 	}
 }
 
-// refuses returns why a connection is not taken, or "".
-func (t *taking) refuses(r *handover.Record, fds int) string {
+// accept makes a connection or a session of its record, or returns why it is not taken.
+func (t *taking) accept(r *handover.Record, fds []int, unsent []byte) (movable, error) {
 	switch unknown := r.Unknown(); {
-	case t.lost || fds != r.FDs():
-		return "the process has no descriptors left"
+	case t.lost || len(fds) != r.FDs():
+		return nil, errors.New("the process has no descriptors left")
 	case unknown != "":
-		return "the process does not know of " + unknown
+		return nil, errors.New("the process does not know of " + unknown)
 	case t.worker.state != workerServing:
-		return "the process drains"
+		return nil, errors.New("the process drains")
+	case r.Session != nil:
+		return t.worker.arriveSession(r, fds[0])
 	}
-	return ""
+	return t.worker.arriveConn(r, fds, unsent)
 }
 
 // reply sends the answer. Until it is sent, the connections are not touched. failed is why it is the last one, or nil.
@@ -313,15 +310,7 @@ func (t *taking) abandon(reset bool) {
 	t.fds = nil
 }
 
-// arrive makes a connection or a session of its record, with its descriptors and its unsent bytes. Nothing is done with
-// it yet.
-func (w *worker) arrive(r *handover.Record, fds []int, unsent []byte) (movable, error) {
-	if r.Session != nil {
-		return w.arriveSession(r, fds[0])
-	}
-	return w.arriveConn(r, fds, unsent)
-}
-
+// arriveConn makes a connection of its record, with its descriptors and its unsent bytes. Nothing is done with it yet.
 func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) (*conn, error) {
 	now, of := w.loop.Now(), w.proxy.serverFor(r)
 	l := w.proxy.listenerFor(r).loops[w.index]

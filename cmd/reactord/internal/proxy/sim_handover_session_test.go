@@ -20,7 +20,10 @@ import (
 func TestSimulationOfSessionHandovers(t *testing.T) {
 	t.Parallel()
 	defer abandonTasks() // of the processes that were killed
-	var saw struct{ answers, moved, taken, kills int }
+	var saw struct {
+		handoverCounts
+		answers int
+	}
 	seeds := manySeeds()
 	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		var s *sessionSimulation
@@ -32,15 +35,7 @@ func TestSimulationOfSessionHandovers(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 		saw.answers += s.answers
-		for _, p := range s.processes {
-			if p.proxy != nil {
-				saw.moved += int(p.proxy.handovers.moved.Load())
-				saw.taken += int(p.proxy.handovers.taken.Load())
-			}
-			if p.killed {
-				saw.kills++
-			}
-		}
+		saw.add(&s.handoverSimulation)
 	}
 	t.Logf("%+v", saw)
 	if seeds >= 100 && (saw.answers < 100 || saw.taken < 50 || saw.kills < 10) {

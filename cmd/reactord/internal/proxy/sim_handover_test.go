@@ -20,7 +20,10 @@ import (
 func TestSimulationOfHandovers(t *testing.T) {
 	t.Parallel()
 	defer abandonTasks() // of the processes that were killed
-	var saw struct{ ends, resets, moved, taken, kills, piped int }
+	var saw struct {
+		handoverCounts
+		ends, resets, piped int
+	}
 	seeds := manySeeds()
 	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		var s *handoverSimulation
@@ -40,19 +43,27 @@ func TestSimulationOfHandovers(t *testing.T) {
 			}
 		}
 		saw.piped += s.piped
-		for _, p := range s.processes {
-			if p.proxy != nil {
-				saw.moved += int(p.proxy.handovers.moved.Load())
-				saw.taken += int(p.proxy.handovers.taken.Load())
-			}
-			if p.killed {
-				saw.kills++
-			}
-		}
+		saw.add(s)
 	}
 	t.Logf("%+v", saw)
 	if seeds >= 100 && (saw.ends < 100 || saw.taken < 50 || saw.kills < 10 || saw.piped < 10) {
 		t.Errorf("the simulation did not try enough: %+v", saw)
+	}
+}
+
+// handoverCounts counts what has become of processes and what they handed over.
+type handoverCounts struct{ moved, taken, kills int }
+
+// add adds the counts of a simulation.
+func (c *handoverCounts) add(s *handoverSimulation) {
+	for _, p := range s.processes {
+		if p.proxy != nil {
+			c.moved += int(p.proxy.handovers.moved.Load())
+			c.taken += int(p.proxy.handovers.taken.Load())
+		}
+		if p.killed {
+			c.kills++
+		}
 	}
 }
 

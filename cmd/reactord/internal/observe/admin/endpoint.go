@@ -63,7 +63,7 @@ var (
 	PostReopen = Endpoint[None, None]{http.MethodPost, "/v1/access-log/reopen", "reopenAccessLog",
 		"Reopen the file of the access log, as SIGUSR1 does, here and in the old processes of upgrades.", 0, ""}
 	PostUpgrade = Endpoint[None, Upgrade]{http.MethodPost, "/v1/upgrade", "upgrade",
-		"Upgrade: start the program again. The new process takes over the listeners, and this one drains.", 0, ""}
+		"Upgrade: start the program again. The new process takes over listeners and connections, and this one ends.", 0, ""}
 	GetLogLevel = Endpoint[None, LogLevel]{http.MethodGet, "/v1/log-level", "getLogLevel",
 		"The lowest severity that is logged.", 0, ""}
 	SetLogLevel = Endpoint[LogLevelUpdate, LogLevel]{http.MethodPut, "/v1/log-level", "setLogLevel",

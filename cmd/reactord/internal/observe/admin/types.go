@@ -256,7 +256,7 @@ type Drain struct {
 
 // Upgrade is the result of an upgrade.
 type Upgrade struct {
-	PID int `json:"pid" doc:"Id of the process that has taken over. This one drains."`
+	PID int `json:"pid" doc:"Id of the process that has taken over."`
 }
 
 // LogLevel is the lowest severity that is logged.
