@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -170,13 +171,15 @@ func (r *pauseReport) markdown() string {
 		run.row(&b, "quiet", &run.Quiet)
 		run.row(&b, "upgrade", &run.Upgrade)
 	}
-	b.WriteString("\nThe upgrade, from its request on, and the pause of each connection as the proxy counts it:\n\n")
+	b.WriteString("\nThe upgrade, from its request on, and the pause of each connection as the proxy counts it, " +
+		"rounded up (by 19 % at most):\n\n")
 	writeRow(&b, []string{"ring", "loops", "connections", "the new process serves", "the old one has ended", "moved",
-		"stayed", "pauses", "mean", "up to"})
-	b.WriteString("|---|---:|---:|---:|---:|---:|---|---:|---:|---|\n")
+		"stayed", "pauses", "mean", "p50", "p99.9", "max"})
+	b.WriteString("|---|---:|---:|---:|---:|---:|---|---:|---:|---:|---:|---:|\n")
 	for _, run := range r.Runs {
 		writeRow(&b, append(run.head(), units.Duration(run.Served), run.ended(), fmt.Sprint(run.Moved), run.stayed(),
-			fmt.Sprint(run.Pause.Count), units.Duration(run.Pause.mean()), run.Pause.text()))
+			fmt.Sprint(run.Pause.Count), units.Duration(run.Pause.mean()), units.Duration(run.Pause.at(50)),
+			units.Duration(run.Pause.at(99.9)), units.Duration(run.Pause.at(100))))
 	}
 	b.WriteString("\n")
 	for _, run := range r.Runs {
@@ -229,13 +232,13 @@ func (r *pauseRun) stayed() string {
 	return strings.Join(parts, ", ")
 }
 
-// text returns the buckets that have counts: "1.00 ms: 12, 2.50 ms: 3".
-func (p *pauseCounts) text() string {
-	var parts []string
+// at returns the bound of the bucket that has the percentile.
+func (p *pauseCounts) at(percent float64) time.Duration {
+	rank, seen := uint64(math.Ceil(float64(p.Count)*percent/100)), uint64(0)
 	for _, b := range p.Buckets {
-		if b.Count > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %d", units.Duration(time.Duration(b.Bound*1e9)), b.Count))
+		if seen += b.Count; seen >= rank {
+			return time.Duration(b.Bound * 1e9)
 		}
 	}
-	return strings.Join(parts, ", ")
+	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"os"
@@ -13,8 +14,8 @@ import (
 	"text/template"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/bench/engine"
@@ -309,34 +310,52 @@ func (b *pauseBed) upgrade(ctx context.Context, run *pauseRun) error {
 // pauseMetric is the histogram of pauses.
 const pauseMetric = "reactord_handover_pause_seconds"
 
-// pauses reads the pauses that the new process has counted.
+// pauses reads the pauses that the new process has counted: the native histogram, which is finer than the text.
 func (b *pauseBed) pauses(ctx context.Context) (p pauseCounts, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.metrics+"/metrics", nil)
 	if err != nil {
 		return p, err
 	}
+	format := expfmt.NewFormat(expfmt.TypeProtoDelim)
+	request.Header.Set("Accept", string(format))
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return p, err
 	}
 	defer answer.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(answer.Body)
-	if err != nil {
-		return p, err
-	}
-	family := families[pauseMetric]
-	if len(family.GetMetric()) == 0 {
-		return p, fmt.Errorf("the metrics of the proxy lack %s", pauseMetric)
-	}
-	h := family.GetMetric()[0].GetHistogram()
-	p.Count, p.Seconds = h.GetSampleCount(), h.GetSampleSum()
-	below := uint64(0)
-	for _, bucket := range h.GetBucket() {
-		if bound := bucket.GetUpperBound(); !math.IsInf(bound, 1) {
-			p.Buckets = append(p.Buckets, pauseBucket{bound, bucket.GetCumulativeCount() - below})
-			below = bucket.GetCumulativeCount()
+	families := expfmt.NewDecoder(answer.Body, format)
+	for {
+		var family dto.MetricFamily
+		switch err := families.Decode(&family); {
+		case errors.Is(err, io.EOF):
+			return p, fmt.Errorf("the metrics of the proxy lack %s", pauseMetric)
+		case err != nil:
+			return p, err
+		}
+		if family.GetName() == pauseMetric && len(family.GetMetric()) != 0 {
+			return countPauses(family.GetMetric()[0].GetHistogram()), nil
 		}
 	}
-	return p, nil
+}
+
+// countPauses returns what a native histogram has counted.
+func countPauses(h *dto.Histogram) pauseCounts {
+	p := pauseCounts{Count: h.GetSampleCount(), Seconds: h.GetSampleSum()}
+	add := func(bound float64, n uint64) {
+		if n != 0 {
+			p.Buckets = append(p.Buckets, pauseBucket{bound, n})
+		}
+	}
+	add(h.GetZeroThreshold(), h.GetZeroCount())
+	index, n, deltas := 0, int64(0), h.GetPositiveDelta()
+	for _, span := range h.GetPositiveSpan() {
+		index += int(span.GetOffset())
+		for range span.GetLength() {
+			n += deltas[0]
+			deltas = deltas[1:]
+			add(math.Exp2(float64(index)/math.Exp2(float64(h.GetSchema()))), uint64(n))
+			index++
+		}
+	}
+	return p
 }
