@@ -160,6 +160,9 @@ type Check struct {
 	Expect string
 	// ExpectHex is the same in hexadecimal digits.
 	ExpectHex string
+	// Steps lists several exchanges in place of Send and Expect, such as a login and a question. Each answer is searched
+	// for behind the one that the step before expected. Timeout limits all of them together.
+	Steps []CheckStep
 	// TLS performs a TLS handshake before anything is sent, with the backend's client certificate if there is one.
 	// Default: false.
 	TLS bool
@@ -174,6 +177,18 @@ type Check struct {
 	// a few: the first ones in the order of balance.subset_key, not counting those that are not up. The others count
 	// as up until connections to them fail. 0 (default): one and a half times balance.subset, if set, or else all.
 	Subset int
+}
+
+// CheckStep is an exchange of a check. It needs something to send or something to expect.
+type CheckStep struct {
+	// Send is the text to send, with escapes as \r and \n in YAML's double quotes. Empty (default): nothing.
+	Send string
+	// SendHex is the same in hexadecimal digits. Set only one of the two.
+	SendHex string
+	// Expect is the text that the answer must contain. Empty (default): the next step follows at once.
+	Expect string
+	// ExpectHex is the same in hexadecimal digits.
+	ExpectHex string
 }
 
 // Agent configures agent checks in HAProxy's format: an agent on the server answers a connection with a line of

@@ -253,12 +253,8 @@ func (v *validator) balance(at *step, b *Balance, check *Check) {
 
 func (v *validator) check(at *step, b *Backend) {
 	c, agent := &b.Check, b.Agent.Port != 0
-	if c.Send != "" && c.SendHex != "" {
-		v.add(at.of("send_hex"), "send and send_hex are both set: write one of them")
-	}
-	if c.Expect != "" && c.ExpectHex != "" {
-		v.add(at.of("expect_hex"), "expect and expect_hex are both set: write one of them")
-	}
+	v.exchange(at, &CheckStep{c.Send, c.SendHex, c.Expect, c.ExpectHex})
+	v.checkSteps(at.of("steps"), c)
 	if c.TLSServerName != "" && !c.TLS {
 		v.add(at.of("tls_server_name"), "tls_server_name has no effect without TLS: write tls: true, too")
 	}
@@ -280,6 +276,7 @@ func (v *validator) check(at *step, b *Backend) {
 	}{
 		{"fast_interval", c.FastInterval != 0}, {"down_interval", c.DownInterval != 0}, {"port", c.Port != 0},
 		{"send", c.Send != ""}, {"send_hex", c.SendHex != ""}, {"expect", c.Expect != ""}, {"expect_hex", c.ExpectHex != ""},
+		{"steps", len(c.Steps) > 0},
 		{"tls", c.TLS}, {"proxy", c.Proxy}, {"close_on_down", c.CloseOnDown && !agent},
 		{"subset", c.Subset != 0 && !agent},
 	} {
@@ -287,6 +284,38 @@ func (v *validator) check(at *step, b *Backend) {
 			v.add(at.of(s.key), "%s has no effect without an interval: write interval, too, such as 5s", s.key)
 			return
 		}
+	}
+}
+
+// maxCheckSteps limits the exchanges of a check.
+const maxCheckSteps = 64
+
+func (v *validator) checkSteps(at *step, c *Check) {
+	if len(c.Steps) == 0 {
+		return
+	}
+	if len(c.Steps) > maxCheckSteps {
+		v.add(at, "%d steps are too many: write at most %d", len(c.Steps), maxCheckSteps)
+	}
+	if c.Send != "" || c.SendHex != "" || c.Expect != "" || c.ExpectHex != "" {
+		v.add(at, "steps take the place of send and expect: write these as the first step")
+	}
+	for i := range c.Steps {
+		s, at := &c.Steps[i], at.nth(i)
+		v.exchange(at, s)
+		if *s == (CheckStep{}) {
+			v.add(at, "nothing to send or to expect: write send or expect")
+		}
+	}
+}
+
+// exchange finds contradictions in what is sent and what is expected.
+func (v *validator) exchange(at *step, s *CheckStep) {
+	if s.Send != "" && s.SendHex != "" {
+		v.add(at.of("send_hex"), "send and send_hex are both set: write one of them")
+	}
+	if s.Expect != "" && s.ExpectHex != "" {
+		v.add(at.of("expect_hex"), "expect and expect_hex are both set: write one of them")
 	}
 }
 

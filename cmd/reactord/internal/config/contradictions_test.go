@@ -192,6 +192,14 @@ func TestRules(t *testing.T) {
 			"tls_server_name has no effect without TLS: write tls: true, too"},
 		{"backend", "check: {interval: 1s, tls: true, tls_server_name: a b}", `tls_server_name "a b" is not a host`},
 		{"backend", "check: {send: PING}", "send has no effect without an interval"},
+		{"backend", "check: {steps: [{send: a}]}", "steps has no effect without an interval"},
+		{"backend", "check: {interval: 1s, send: a, steps: [{send: a}]}", "steps take the place of send and expect: write " +
+			"these as the first step"},
+		{"backend", "check: {interval: 1s, steps: [{send: a, send_hex: '00'}]}", "send and send_hex are both set"},
+		{"backend", "check: {interval: 1s, steps: [{send: a}, {expect_hex: 0x}]}", `expect_hex "0x" is not hexadecimal`},
+		{"backend", "check: {interval: 1s, steps: [{}]}", "nothing to send or to expect: write send or expect"},
+		{"backend", "check: {interval: 1s, steps: [" + strings.Repeat("{send: a},", 65) + "]}", "65 steps are too many: " +
+			"write at most 64"},
 		{"backend", "check: {close_on_down: true}", "close_on_down has no effect without an interval"},
 		{"backend", "agent: {send: a}", "send has no effect without a port: write port, too"},
 		{"backend", "ejection: {max_time: 1s}", "max_time 1s is less than time, 10s: write at least that; see"},

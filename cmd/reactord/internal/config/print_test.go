@@ -126,6 +126,7 @@ backends:
     check: {interval: 5s, send: "AUTH s3cret"}
     agent: {port: 1, send: s3cret}
   - {name: c, servers: ["a:2"], check: {interval: 5s, send_hex: "7333637265740a"}}
+  - {name: d, servers: ["a:3"], check: {interval: 5s, steps: [{send: "AUTH s3cret"}, {send_hex: "7333637265740a"}]}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -134,8 +135,8 @@ backends:
 	if err := errors.Join(Print(&all, c, nil), PrintRedacted(&redacted, c, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(redacted.String(), Redacted); n != 4 {
-		t.Errorf("%d secrets are redacted, want 4", n)
+	if n := strings.Count(redacted.String(), Redacted); n != 6 {
+		t.Errorf("%d secrets are redacted, want 6", n)
 	}
 	for _, secret := range []string{"s3cret", "7333637265740a"} {
 		if strings.Contains(redacted.String(), secret) || !strings.Contains(all.String(), secret) {

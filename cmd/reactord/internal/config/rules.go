@@ -230,8 +230,14 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Check.SendHex":       {form: isHex, secret: true},
 	"Check.Expect":        {form: isShort},
 	"Check.ExpectHex":     {form: isHex},
+	"Check.Steps":         {secret: true},
 	"Check.Subset":        {max: 1 << 20},
 	"Check.TLSServerName": {form: isServerHost},
+
+	"CheckStep.Send":      {form: isShort, secret: true},
+	"CheckStep.SendHex":   {form: isHex, secret: true},
+	"CheckStep.Expect":    {form: isShort},
+	"CheckStep.ExpectHex": {form: isHex},
 
 	"Agent.Port":     port,
 	"Agent.Interval": timeout,

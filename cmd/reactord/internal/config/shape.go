@@ -49,6 +49,7 @@ var fresh = joined(discoveryDefaults, map[reflect.Type]any{
 	reflect.TypeFor[Certificate]():     Certificate{},
 	reflect.TypeFor[Backend]():         NewBackend(),
 	reflect.TypeFor[Server]():          NewServer(),
+	reflect.TypeFor[CheckStep]():       CheckStep{},
 	reflect.TypeFor[XDSMetadata]():     XDSMetadata{},
 	reflect.TypeFor[XDSNodeMetadata](): XDSNodeMetadata{},
 })

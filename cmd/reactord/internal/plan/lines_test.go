@@ -67,6 +67,9 @@ func TestLines(t *testing.T) {
 		}, []string{`backend app: check.tls_server_name "" → "a.test", idle_timeout 10m0s → 1m0s, buffer 64KiB → 1MiB`}},
 		{"a secret", func(c *config.Config) { c.Backends[0].Check.Send = "AUTH s3cret" },
 			[]string{"backend app: check.send changed"}},
+		{"a secret in a step", func(c *config.Config) {
+			c.Backends[0].Check.Steps = []config.CheckStep{{Send: "AUTH s3cret", Expect: "+OK"}}
+		}, []string{"backend app: check.steps changed"}},
 		{"the process", func(c *config.Config) { c.Limits.Rate.Connections, c.Drain.Spread = 5, time.Second },
 			[]string{"limits: rate.connections 0 → 5", "drain: spread 0s → 1s"}},
 		{"a backend", func(c *config.Config) {

@@ -3,6 +3,7 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,11 +23,16 @@ type checks struct {
 	agent config.Agent
 }
 
+// same reports whether both are the same settings with the same keys.
+func (c *checks) same(other *checks) bool {
+	return c.keys == other.keys && c.agent == other.agent && reflect.DeepEqual(c.check, other.check)
+}
+
 func (c *checks) any() bool { return c.check.Interval > 0 || c.agent.Port != 0 }
 
 // setChecks adopts the settings and keys of a plan. If they are unchanged, the checks continue.
 func (b *Backend) setChecks(p *plan.Backend) {
-	if next := (checks{p.Settings.Check, p.Keys, p.Settings.Agent}); b.checks == nil || *b.checks != next {
+	if next := (checks{p.Settings.Check, p.Keys, p.Settings.Agent}); b.checks == nil || !b.checks.same(&next) {
 		plain := next
 		plain.check.TLS = false
 		b.checks, b.plainChecks = &next, &plain

@@ -46,6 +46,7 @@ func simulatedListener(l plan.Listener) plan.Listener {
 func simulatedBackend(b plan.Backend) plan.Backend {
 	settings, fresh := *b.Settings, config.NewBackend()
 	settings.TLS, settings.Check.TLS, settings.Check.TLSServerName = fresh.TLS, false, ""
+	simplify(&settings.Check)
 	b.Settings, b.Keys = &settings, nil
 	b.Servers = slices.Clone(b.Servers)
 	for i := range b.Servers {
@@ -53,6 +54,14 @@ func simulatedBackend(b plan.Backend) plan.Backend {
 	}
 	slices.SortFunc(b.Servers, func(x, y plan.Server) int { return x.Address.Compare(y.Address) })
 	return b
+}
+
+// simplify replaces a dialogue by one question and one answer: a simulated server gives the answers that a check
+// expects, or none.
+func simplify(c *config.Check) {
+	if len(c.Steps) > 0 {
+		c.Send, c.Expect, c.Steps = "steps\r\n", "answers\r\n", nil
+	}
 }
 
 // placeOf returns where a server is simulated: at its address, or, for one on a unix socket, at one that follows from

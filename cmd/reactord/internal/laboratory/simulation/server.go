@@ -52,7 +52,7 @@ type work struct {
 }
 
 // checkOf returns the check of a backend.
-func checkOf(c *config.Check) check {
+func checkOf(c config.Check) check {
 	payload := func(text, digits string) []byte {
 		if digits == "" {
 			return []byte(text)
@@ -60,6 +60,7 @@ func checkOf(c *config.Check) check {
 		b, _ := hex.DecodeString(digits) // it is valid: see config
 		return b
 	}
+	simplify(&c)
 	return check{payload(c.Send, c.SendHex), payload(c.Expect, c.ExpectHex)}
 }
 
@@ -91,7 +92,7 @@ func (w *world) serve(b *plan.Backend, s *plan.Server) {
 		w.servers[at], w.byID = own, append(w.byID, own)
 		own.listen()
 	}
-	own.checks = append(own.checks, checkOf(&b.Settings.Check))
+	own.checks = append(own.checks, checkOf(b.Settings.Check))
 }
 
 // serveChecks makes the other ports of a server on which it is checked.
@@ -101,7 +102,7 @@ func (w *world) serveChecks(b *plan.Backend, s *plan.Server) {
 		return
 	}
 	if port := b.Settings.Check.Port; port != 0 {
-		own.answerAt(uint16(port), checkOf(&b.Settings.Check).expect)
+		own.answerAt(uint16(port), checkOf(b.Settings.Check).expect)
 	}
 	if port := b.Settings.Agent.Port; port != 0 {
 		own.answerAt(uint16(port), []byte("up\n"))

@@ -73,6 +73,25 @@ func TestCalm(t *testing.T) {
 	}
 }
 
+// Servers answer a check that is a dialogue, whatever it is about, until they hang.
+func TestDialogues(t *testing.T) {
+	for name, check := range map[string]config.Check{
+		"steps": {Steps: []config.CheckStep{{Send: "AUTH x\r\n", Expect: "+OK"}, {Send: "ROLE\r\n", ExpectHex: "6d61"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hangs := []serveraddr.Addr{serveraddr.MustParse("10.0.0.1:8080")}
+			r := run(t, web(2, func(s *Scenario, b *config.Backend) {
+				check.Interval, check.Timeout, check.Rise, check.Fall = time.Second, time.Second, 1, 1
+				b.Check = check
+				s.Events = []Event{{At: 3 * time.Second, Servers: hangs, Mode: Hangs, Trouble: true}}
+			}), 1)
+			if s := r.Servers; s[0].State != "up" || s[1].State != "down" {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
 // The same seed plays the same run again.
 func TestSeeds(t *testing.T) {
 	s := web(4, func(s *Scenario, _ *config.Backend) {

@@ -1,14 +1,10 @@
 package health
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/x509"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -35,13 +31,9 @@ var proxyLocal = proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: tr
 //
 // It is called by the function of t, which runs on a loop. If c.TLSServerName is set, call [Preload] first.
 func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) error {
-	send, err := payload(c.Send, c.SendHex)
+	steps, err := exchangesOf(c)
 	if err != nil {
-		return fmt.Errorf("send_hex: %w", err)
-	}
-	expect, err := payload(c.Expect, c.ExpectHex)
-	if err != nil {
-		return fmt.Errorf("expect_hex: %w", err)
+		return err
 	}
 	if c.Port != 0 {
 		to = to.WithPort(uint16(c.Port))
@@ -61,10 +53,7 @@ func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) e
 			}
 			stream = client
 		}
-		if err := p.send(stream, send); err != nil {
-			return err
-		}
-		return p.expect(stream, expect)
+		return p.converse(stream, steps)
 	})
 }
 
@@ -76,34 +65,6 @@ func Preload(c *config.Check) error {
 	}
 	_, err := x509.SystemCertPool()
 	return err
-}
-
-func (p *probe) expect(r io.Reader, want []byte) error {
-	if len(want) == 0 {
-		return nil
-	}
-	from := 0
-	got, err := p.receive(r, answerLimit, func(got []byte) bool {
-		if bytes.Contains(got[from:], want) {
-			return true
-		}
-		from = max(0, len(got)-len(want)+1)
-		return false
-	})
-	switch {
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("connection closed after %s, without %s", quote(got), quote(want))
-	case errors.Is(err, io.ErrShortBuffer):
-		return fmt.Errorf("the first %d bytes, %s, do not contain %s", len(got), quote(got), quote(want))
-	}
-	return err
-}
-
-func payload(text, digits string) ([]byte, error) {
-	if text != "" {
-		return []byte(text), nil
-	}
-	return hex.DecodeString(strings.Join(strings.Fields(digits), ""))
 }
 
 // quote quotes the start of what was sent or received.

@@ -453,8 +453,12 @@ func TestRedis(t *testing.T) {
 			t.Error(err)
 		}
 		err := l.check(to, config.Check{Send: "NONSENSE\r\n", Expect: "+PONG", Timeout: 200 * time.Millisecond})
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "-ERR unknown command '[redacted]'") {
 			t.Errorf("nonsense: %v", err)
+		}
+		role := []config.CheckStep{{Send: "PING\r\n", Expect: "+PONG\r\n"}, {Send: "ROLE\r\n", Expect: "master"}}
+		if err := l.check(to, config.Check{Steps: role}); err != nil {
+			t.Errorf("a role: %v", err)
 		}
 	})
 }

@@ -8,9 +8,10 @@
 //
 // # What it guarantees
 //
-// A check ends within its timeout, whatever the server does. It reads at most 64 KiB of an answer, and 1 KiB of an
-// agent's. It fails if connecting, the TLS handshake or sending fails, or if the answer does not contain what is
-// expected. When this machine is short of descriptors, local ports or memory, the check is inconclusive and changes
+// A check ends within its timeout, whatever the server does and however many steps it has. It reads at most 64 KiB, and
+// 1 KiB of an agent's answer. It fails if connecting, the TLS handshake or sending fails, or if the answer does not
+// contain what is expected. The error quotes the answer without the words that were sent, of which one may be a
+// password. When this machine is short of descriptors, local ports or memory, the check is inconclusive and changes
 // nothing: a proxy that runs out of descriptors must not take all of its servers out. Checks of a server never
 // overlap; the next one begins an interval after the last one began, ± 10 %. Between checks, a server costs nothing
 // but its Monitor.
@@ -33,6 +34,7 @@
 //	monitor.go  Monitor: when to check, and what follows from it
 //	state.go    the states of a server, by successes and failures in a row
 //	check.go    a check
+//	exchange.go what a check sends and expects
 //	agent.go    a question to an agent, and its answer
 //	probe.go    the connection of both
 package health

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
 	"time"
 
@@ -38,8 +39,12 @@ type probe struct {
 	t      *task.T
 	loop   *reactor.Loop
 	socket reactor.Socket
+	in     string // step of the check that it is in, for errors; "" if there is only one
 	step   string // current step, for errors
 	ended  bool   // whether the peer has sent EOF
+	sent   []byte // by send
+	got    []byte // received so far
+	used   int    // bytes of got that earlier steps have used
 }
 
 // run connects to an address, calls ask in a task, and closes the connection, all within the timeout.
@@ -69,6 +74,8 @@ func run(t *task.T, to serveraddr.Addr, timeout time.Duration, ask func(p *probe
 		return err
 	case shortage(err):
 		return fmt.Errorf("%w: %s: %w", ErrInconclusive, p.step, err)
+	case errors.Is(err, os.ErrDeadlineExceeded) && len(p.got) > p.used:
+		return fmt.Errorf("%s: %w after %s", p.step, err, quote(p.redact(p.got[p.used:])))
 	}
 	return fmt.Errorf("%s: %w", p.step, err)
 }
@@ -97,29 +104,29 @@ func (p *probe) connect(to serveraddr.Addr, ask func(p *probe, c *netconn.Conn) 
 	return ask(p, netconn.New(p.t, &p.socket))
 }
 
-// receive reads until found reports that enough has arrived, but at most limit bytes. At EOF or at the limit, it
-// returns what has arrived, with io.EOF or io.ErrShortBuffer.
+// receive reads until found reports that enough has arrived of what no step has used, but at most limit bytes in all.
+// At EOF or at the limit, it returns what has arrived, with io.EOF or io.ErrShortBuffer.
 func (p *probe) receive(r io.Reader, limit int, found func(got []byte) bool) ([]byte, error) {
-	p.step = "receive"
-	got := make([]byte, 0, min(512, limit))
+	p.step = p.in + "receive"
+	var err error
 	for {
-		if len(got) == cap(got) {
-			if len(got) == limit {
-				return got, io.ErrShortBuffer
-			}
-			got = append(make([]byte, 0, min(4*cap(got), limit)), got...)
-		}
-		n, err := r.Read(got[len(got):cap(got)])
-		got = got[:len(got)+n]
+		got := p.got[p.used:]
 		switch {
-		case n > 0 && found(got):
+		case len(got) > 0 && found(got):
 			return got, nil
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the latter without close_notify of TLS
 			p.ended = true
 			return got, io.EOF
 		case err != nil:
 			return got, err
+		case len(p.got) == limit:
+			return got, io.ErrShortBuffer
+		case len(p.got) == cap(p.got):
+			p.got = append(make([]byte, 0, min(max(512, 4*cap(p.got)), limit)), p.got...)
 		}
+		var n int
+		n, err = r.Read(p.got[len(p.got):cap(p.got)])
+		p.got = p.got[:len(p.got)+n]
 	}
 }
 
@@ -127,7 +134,8 @@ func (p *probe) send(w io.Writer, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	p.step = "send"
+	p.step = p.in + "send"
+	p.sent = append(p.sent, b...)
 	_, err := w.Write(b)
 	return err
 }

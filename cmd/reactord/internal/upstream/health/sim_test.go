@@ -194,8 +194,11 @@ func (o *subject) draw() {
 		Rise:     rng.IntN(4), Fall: rng.IntN(4),
 		Proxy: rng.IntN(2) == 0,
 	}
-	if rng.IntN(2) == 0 {
+	switch rng.IntN(3) {
+	case 0:
 		o.check.Send, o.check.Expect = "PING\r\n", "PONG"
+	case 1:
+		o.check.Steps = []config.CheckStep{{Send: "PING\r\n", Expect: "+PO"}, {Send: "PING\r\n", ExpectHex: "4e47"}}
 	}
 	o.agent = config.Agent{}
 	if rng.IntN(2) == 0 {
