@@ -302,22 +302,35 @@ func (o *offers) carryOn(from int) {
 
 // SetValue awaits the answer, now that the frame is sent.
 func (o *offers) SetValue(n int) {
+	whole := n == len(o.frame)
+	o.dropFrame()
 	switch {
 	case o.state != offersSending:
-	case n < len(o.frame):
+	case !whole:
 		o.end(errEnds)
 	default:
-		clear(o.frame) // it may have secrets
-		o.state, o.frame = offersAwaiting, o.frame[:0]
+		o.state = offersAwaiting
 		o.answered() // it may be there already
 	}
 }
 
 // SetError ends the offers: the other process has ended.
-func (o *offers) SetError(err error) { o.end(err) }
+func (o *offers) SetError(err error) {
+	o.dropFrame()
+	o.end(err)
+}
 
 // SetStopped ends the offers: the loop is stopping.
-func (o *offers) SetStopped() { o.end(errEnds) }
+func (o *offers) SetStopped() {
+	o.dropFrame()
+	o.end(errEnds)
+}
+
+// dropFrame forgets the frame, which may have secrets, now that nothing sends it.
+func (o *offers) dropFrame() {
+	clear(o.frame)
+	o.frame = o.frame[:0]
+}
 
 // Env returns an empty environment.
 func (o *offers) Env() sender.Env { return sender.EmptyEnv{} }
@@ -447,9 +460,6 @@ func (o *offers) end(why error) {
 		w.proxy.log.Warn("the new process takes no more connections", zap.Error(why))
 	}
 	sent := o.state == offersAwaiting
-	if o.state != offersSending {
-		clear(o.frame) // it may have secrets
-	}
 	o.state = offersEnded
 	w.loop.StopTimer(&o.timer)
 	w.walks = slices.DeleteFunc(w.walks, func(k *walk) bool { return k == &o.walk })

@@ -79,10 +79,14 @@ func (t *taking) sessionsCame() {
 // SetValue takes a part of a frame.
 func (t *taking) SetValue(r reactor.Rights) {
 	if t.state == takingEnded {
+		clear(t.buf[:r.N])
 		r.Close()
 		return
 	}
-	t.in = append(t.in, t.buf[:r.N]...)
+	before := t.in
+	if t.in = append(t.in, t.buf[:r.N]...); cap(t.in) != cap(before) {
+		clear(before) // it may have secrets
+	}
 	clear(t.buf[:r.N])
 	t.fds = append(t.fds, r.FDs...)
 	t.lost = t.lost || r.Truncated
@@ -296,9 +300,10 @@ func (t *taking) end(why error) {
 	t.closing.Start()
 }
 
-// abandon closes the descriptors of a frame that is not whole. If the other process has ended, and the bytes of the
+// abandon drops a frame that is not whole, and closes its descriptors. If the other process has ended, and the bytes of the
 // connections with it, they are reset.
 func (t *taking) abandon(reset bool) {
+	clear(t.in) // it may have secrets
 	for _, fd := range t.fds {
 		var s reactor.Socket
 		s.Init(t.worker.loop, fd)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Version numbers the frames that this process writes.
@@ -52,6 +53,7 @@ func (f *Frame) Append(b []byte) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
+	b = slices.Grow(b, prefix+len(text)+len(f.Unsent)) // now, while there are no secrets to be copied
 	b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(f.Unsent)))
 	b = append(append(b, text...), f.Unsent...)
