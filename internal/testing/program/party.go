@@ -91,40 +91,69 @@ func (p *Party) at(i int) byte {
 	return byte((uint32(i)*2654435761 + p.id*40503) >> 13)
 }
 
-// Run sends and receives until both directions have ended, or one side has reset.
-func (p *Party) Run(t *simring.Thread, fd int) {
-	sys := p.talk.k.System()
+// Stream is what a party talks over, without waiting unless it says so. A Recv or Send that would wait returns EAGAIN.
+type Stream interface {
+	// Await waits until Recv may return something, or if write is set, also until Send may take something.
+	Await(write bool)
+	// Recv returns 0 bytes at the end of what the peer has sent.
+	Recv(p []byte) (int, error)
+	Send(p []byte) (int, error)
+	// End half-closes the stream.
+	End() error
+	Reset()
+	// Close closes the stream, when all was sent.
+	Close()
+}
+
+// plainStream is a socket as a Stream.
+type plainStream struct {
+	*simring.Thread
+	fd int
+}
+
+func (s plainStream) Await(write bool)           { s.Thread.Await(s.fd, write) }
+func (s plainStream) Recv(p []byte) (int, error) { return s.Thread.Recv(s.fd, p) }
+func (s plainStream) Send(p []byte) (int, error) { return s.Thread.Send(s.fd, p) }
+func (s plainStream) End() error                 { return s.Machine().System().Shutdown(s.fd, unix.SHUT_WR) }
+func (s plainStream) Reset()                     { s.Thread.Reset(s.fd) }
+func (s plainStream) Close()                     { _ = s.Machine().System().Close(s.fd) }
+
+// Run sends and receives over a socket until both directions have ended, or one side has reset.
+func (p *Party) Run(t *simring.Thread, fd int) { p.RunOver(t, plainStream{t, fd}) }
+
+// RunOver is Run over a stream.
+func (p *Party) RunOver(t *simring.Thread, s Stream) {
 	rng := p.talk.k.Rand()
 	for !p.SawReset && !(p.Ended && p.SawEnd) {
 		if p.resets >= 0 && p.Sent+p.Got >= p.resets {
 			p.Reset = true
-			t.Reset(fd)
+			s.Reset()
 			return
 		}
 		if rng.IntN(8) == 0 {
 			t.Sleep(time.Duration(1 + rng.Int64N(int64(5*time.Millisecond))))
 		}
 		if !p.SawEnd || !p.Ended && p.Sent < p.plan {
-			p.turn(t, fd)
+			p.turn(t, s)
 		}
 		if p.Sent == p.plan && !p.Ended && !p.SawReset {
-			if err := sys.Shutdown(fd, unix.SHUT_WR); err != nil {
+			if err := s.End(); err != nil {
 				p.SawReset = true
 			} else {
 				p.Ended = true
 			}
 		}
 	}
-	_ = sys.Close(fd)
+	s.Close()
 }
 
 // turn sends and receives what it can.
-func (p *Party) turn(t *simring.Thread, fd int) {
+func (p *Party) turn(t *simring.Thread, s Stream) {
 	rng := p.talk.k.Rand()
 	if !p.SawEnd {
-		t.Await(fd, p.Sent < p.plan)
+		s.Await(p.Sent < p.plan)
 		buf := make([]byte, 1+rng.IntN(2048))
-		switch n, err := t.Recv(fd, buf); {
+		switch n, err := s.Recv(buf); {
 		case err == nil && n == 0:
 			p.SawEnd = true
 		case err == nil:
@@ -134,7 +163,7 @@ func (p *Party) turn(t *simring.Thread, fd int) {
 			return
 		}
 	} else {
-		t.Await(fd, true)
+		s.Await(true)
 	}
 	if p.Sent == p.plan {
 		return
@@ -143,7 +172,7 @@ func (p *Party) turn(t *simring.Thread, fd int) {
 	for i := range piece {
 		piece[i] = p.at(p.Sent + i)
 	}
-	switch n, err := t.Send(fd, piece); {
+	switch n, err := s.Send(piece); {
 	case err == nil:
 		p.Sent += n
 	case !errors.Is(err, unix.EAGAIN):

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestSimulationOfHandovers(t *testing.T) {
 	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		var s *handoverSimulation
 		err := simring.Play(func(k *simring.Kernel) func() {
-			s = simulateHandover(k)
+			s = simulateHandover(k, nil)
 			return s.check
 		}, seed, simring.Flaw(*simFlaw), traceOutput())
 		if err != nil {
@@ -74,6 +75,7 @@ type handoverSimulation struct {
 	kills     bool
 	bulk      bool
 	piped     int // directions that were spliced when the handover began
+	secure    *securePeers
 }
 
 // simulatedProcess is a process with a proxy.
@@ -83,9 +85,11 @@ type simulatedProcess struct {
 	killed bool
 }
 
-func simulateHandover(k *simring.Kernel) *handoverSimulation {
+// simulateHandover has peers with TLS, or nil.
+func simulateHandover(k *simring.Kernel, secure *securePeers) *handoverSimulation {
 	rng := k.Rand()
 	s := &handoverSimulation{simulation: simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(12)}}
+	s.secure = secure
 	s.kills = rng.IntN(3) == 0
 	s.hurry = s.kills || rng.IntN(3) == 0
 	bulk := rng.IntN(2) == 0
@@ -119,6 +123,9 @@ func simulateHandover(k *simring.Kernel) *handoverSimulation {
 		f := roomy()
 		f.Listeners[0].Address = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(80+i))
 		f.Listeners[0].Backend = next.Name
+		if secure != nil {
+			secure.set(&f.Listeners[0], &next)
+		}
 		if limited {
 			rate := config.ByteRate{FromClient: 1 << 14, FromServer: 1 << 16, Burst: 1 << 10}
 			f.Listeners[0].Bandwidth = config.Bandwidth{Connection: rate}
@@ -140,6 +147,9 @@ func simulateHandover(k *simring.Kernel) *handoverSimulation {
 		k.Go(fmt.Sprintf("client%d", i), s.client)
 	}
 	k.Go("upgrade", s.upgrade)
+	if secure != nil {
+		k.Go("watch", func(t *simring.Thread) { secure.watch(t, s) })
+	}
 	return s
 }
 
@@ -162,6 +172,18 @@ func (p *simulatedProcess) splicing() (n int) {
 	return n
 }
 
+// flowing reports whether bytes may flow on a connection.
+func (p *simulatedProcess) flowing() bool {
+	return slices.ContainsFunc(p.proxy.workers, func(w *worker) bool {
+		for l := w.conns.First(); l != nil; l = l.Next() {
+			if connOf(l).phase == phaseFlowing {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 func (p *simulatedProcess) over() bool { return p.killed || p.isUp() && p.running == 0 }
 
 // client is a client of the first process.
@@ -179,20 +201,29 @@ func (s *handoverSimulation) client(t *simring.Thread) {
 		p.Refused = true
 		return
 	}
+	s.converse(t, p, fd, client)
+}
+
+// converse runs a party on a connection of a side.
+func (s *handoverSimulation) converse(t *simring.Thread, p *program.Party, fd, side int) {
+	if s.secure.on(side) {
+		s.secure.run(t, p, fd, side)
+		return
+	}
 	p.Run(t, fd)
 }
 
-func (s *handoverSimulation) serve(t *simring.Thread, server Server) {
-	s.talk.Local = s.talk.Local || server.Path != ""
-	ln := server.listen(t)
+func (s *handoverSimulation) serve(t *simring.Thread, at Server) {
+	s.talk.Local = s.talk.Local || at.Path != ""
+	ln := at.listen(t)
 	for i := 0; ; i++ {
 		fd := t.Accept(ln, func() bool { return s.processes[0].over() && s.processes[1].over() })
 		if fd < 0 {
 			break
 		}
 		p := s.talk.Join()
-		p.Local = server.Path != ""
-		s.k.Go(fmt.Sprintf("served%d", i), func(t *simring.Thread) { p.Run(t, fd) })
+		p.Local = at.Path != ""
+		s.k.Go(fmt.Sprintf("served%d", i), func(t *simring.Thread) { s.converse(t, p, fd, server) })
 	}
 	_ = s.k.System().Close(ln)
 }
@@ -205,6 +236,9 @@ func (s *handoverSimulation) upgrade(t *simring.Thread) {
 	if rng.IntN(2) == 0 { // the plans have the same listener
 		table := second.proxy.table.Load()
 		table.byKey[first.proxy.table.Load().listeners[0].key] = table.listeners[0]
+	}
+	if s.secure != nil {
+		t.Until(func() bool { return first.flowing() || s.clients == 0 }) // handshakes take a while
 	}
 	if s.bulk && rng.IntN(2) == 0 {
 		t.Until(func() bool { s.piped = first.splicing(); return s.piped != 0 || s.clients == 0 })
