@@ -1,6 +1,10 @@
 package simring
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // option is a socket option.
 type option struct{ level, name int }
@@ -111,9 +115,19 @@ const (
 // tcpStates are the states of connections.
 var tcpStates = map[tcpState]uint8{synSent: 2, established: 1, finWait1: 4, finWait2: 5, closeWait: 8, closing: 9}
 
-// info returns the value of TCP_INFO.
+// noRTT is Min_rtt of a socket that has measured no round trip.
+const noRTT = 1<<32 - 1
+
+// info returns the value of TCP_INFO. Nothing is retransmitted: no segment is lost. A round trip takes twice the
+// longest time that a segment takes.
 func (e *tcp) info() unix.TCPInfo {
-	info := unix.TCPInfo{State: tcpClose, Unacked: uint32(e.out.len()), Bytes_received: e.received, Bytes_acked: e.acked}
+	info := unix.TCPInfo{
+		State: tcpClose, Unacked: uint32(e.out.len()), Bytes_received: e.received, Bytes_acked: e.acked, Min_rtt: noRTT,
+	}
+	if e.state.connected() {
+		info.Rtt = uint32(max(2*e.k.Odds.Latency/time.Microsecond, 1))
+		info.Min_rtt = info.Rtt
+	}
 	switch {
 	case e.state == listening:
 		info.State = tcpListen

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -210,8 +211,10 @@ func (p *prefix) UnmarshalText(text []byte) (err error) {
 
 type ctlConnections struct {
 	ctlFilter
-	Limit int  `placeholder:"N" help:"List no more than so many. 0: all."`
-	Watch bool `help:"List them again every 2 s, until Ctrl-C."`
+	Limit int            `placeholder:"N" help:"List no more than so many. 0: all."`
+	Wide  bool           `help:"Add SNI, TLS, bytes a second, and round-trip times, retransmits and delivery rates of TCP."`
+	Sort  connectionSort `enum:"id,rtt,retransmits,rate" default:"id" help:"Order: id (the newest first), or the largest rtt or retransmits of either side, or rate (bytes a second) first. All but id imply --wide."`
+	Watch bool           `help:"List them again every 2 s, until Ctrl-C."`
 }
 
 const refreshInterval = 2 * time.Second
@@ -221,11 +224,12 @@ func (l ctlConnections) Run(c *ctl) error {
 	ctx, cancel := interruptible()
 	defer cancel()
 	defer c.client.Close()
+	var rates rates
 	for {
 		if l.Watch && c.colour {
 			fmt.Fprint(c.out, "\x1b[H\x1b[2J") // clear the screen
 		}
-		if err := l.list(ctx, c); err != nil || !l.Watch {
+		if err := l.list(ctx, c, &rates); err != nil || !l.Watch {
 			return err
 		}
 		select {
@@ -236,40 +240,42 @@ func (l ctlConnections) Run(c *ctl) error {
 	}
 }
 
-func (l ctlConnections) list(ctx context.Context, c *ctl) error {
+func (l ctlConnections) list(ctx context.Context, c *ctl, rates *rates) error {
 	const most = 10000 // that the API answers with
 	w := bufio.NewWriter(c.out)
-	t := newTable("ID", "LISTENER", "CLIENT", "BACKEND", "SERVER", "STATE", ">AGE", ">IDLE", ">RECEIVED", ">SENT")
-	q := admin.ConnectionQuery{Filter: l.filter()}
+	var all []admin.Connection
+	sorted := l.Sort != sortByID
+	q := admin.ConnectionQuery{Filter: l.filter(), TCP: l.Wide || sorted}
 	for left := l.Limit; ; {
 		q.Limit = 0
-		if l.Limit > 0 {
+		if l.Limit > 0 && !sorted {
 			q.Limit = min(left, most)
 		}
 		page, text, err := admin.ListConnections.Call(ctx, c.client, q)
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.json && !sorted {
 			_, _ = w.Write(text)
 		}
-		for i := range page.Connections {
-			t.connection(&page.Connections[i])
-		}
+		all = append(all, page.Connections...)
 		left -= len(page.Connections)
-		if q.After = page.Next; q.After == "" || l.Limit > 0 && left <= 0 {
+		if q.After = page.Next; q.After == "" || l.Limit > 0 && !sorted && left <= 0 {
 			break
 		}
 	}
+	rates.update(all)
+	if sorted {
+		if all = l.Sort.largest(all, l.Limit, rates); c.json {
+			if err := json.NewEncoder(w).Encode(admin.Connections{Connections: all}); err != nil {
+				return err
+			}
+		}
+	}
 	if !c.json {
-		c.table(w, t)
+		c.table(w, connectionTable(all, q.TCP, rates))
 	}
 	return w.Flush()
-}
-
-func (t *table) connection(n *admin.Connection) {
-	t.add(n.ID, n.Listener, n.Client, n.Backend, n.Server, n.State, humanTime(n.Age), humanTime(n.Idle),
-		humanBytes(n.ReceivedBytes), humanBytes(n.SentBytes))
 }
 
 type ctlLoops struct {

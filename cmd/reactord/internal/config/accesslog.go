@@ -38,8 +38,10 @@ var AccessLogFields = []string{
 	"time", "accepted", "id", "interim", "listener", "network", "route", "backend", "server", "server_address", "client",
 	"peer", "local", "sni", "alpn", "tls_version", "tls_cipher", "tls_resumed", "tls_cause", "client_cn", "opening_ms",
 	"tls_ms", "queue_ms", "connect_ms", "server_tls_ms", "total_ms", "bytes_from_client", "bytes_from_server",
-	"datagrams_from_client", "datagrams_from_server", "attempts", "retries", "queue_position", "connections",
-	"listener_connections", "backend_connections", "server_connections", "by", "phase", "code", "why", "error",
+	"datagrams_from_client", "datagrams_from_server", "client_rtt_ms", "client_min_rtt_ms", "client_retransmits",
+	"client_delivery_rate", "server_rtt_ms", "server_min_rtt_ms", "server_retransmits", "server_delivery_rate",
+	"attempts", "retries", "queue_position", "connections", "listener_connections", "backend_connections",
+	"server_connections", "by", "phase", "code", "why", "error",
 }
 
 var accessLogFields = newWords(AccessLogFields)

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -17,7 +19,7 @@ import (
 // Connections returns a page of connections: the newest of this process first, then those of its predecessors, the last
 // one first.
 func (d *adminDaemon) Connections(
-	ctx context.Context, f *admin.Filter, after string, limit int,
+	ctx context.Context, f *admin.Filter, after string, limit int, tcp bool,
 ) (page []admin.Connection, next string, err error) {
 	after, pid, err := splitID(after)
 	if err != nil {
@@ -26,7 +28,7 @@ func (d *adminDaemon) Connections(
 	all := d.predecessors.alive()
 	if pid == 0 {
 		if f.PID == 0 || f.PID == os.Getpid() {
-			if page, next, err = d.ownConnections(ctx, f, after, limit); err != nil || next != "" {
+			if page, next, err = d.ownConnections(ctx, f, after, limit, tcp); err != nil || next != "" {
 				return page, next, err
 			}
 		}
@@ -42,9 +44,13 @@ func (d *adminDaemon) Connections(
 		if f.PID != 0 && f.PID != old.PID {
 			continue
 		}
-		q := admin.ConnectionQuery{Filter: *f, Limit: limit - len(page), After: after}
+		q := admin.ConnectionQuery{Filter: *f, Limit: limit - len(page), After: after, TCP: tcp}
 		q.PID, after = 0, ""
 		answers, errs := ask(ctx, []*predecessor{old}, admin.ListConnections, q)
+		if p, ok := errors.AsType[*admin.Problem](errs[0]); ok && p.Status == http.StatusBadRequest && tcp {
+			q.TCP = false // an old version does not know it
+			answers, errs = ask(ctx, []*predecessor{old}, admin.ListConnections, q)
+		}
 		if errs[0] != nil {
 			if isGone(old) {
 				continue
@@ -111,7 +117,7 @@ func (d *adminDaemon) CloseConnection(ctx context.Context, id string) error {
 
 // ownConnections returns a page of the connections of this process, the newest first.
 func (d *adminDaemon) ownConnections(
-	ctx context.Context, f *admin.Filter, after string, limit int,
+	ctx context.Context, f *admin.Filter, after string, limit int, tcp bool,
 ) (page []admin.Connection, next string, err error) {
 	filter := d.filter(f)
 	if after != "" {
@@ -119,7 +125,11 @@ func (d *adminDaemon) ownConnections(
 			return nil, "", errPage(after)
 		}
 	}
-	found, err := d.proxy.Connections(ctx, filter, limit)
+	find := d.proxy.Connections
+	if tcp {
+		find = d.proxy.ConnectionsWithTCP
+	}
+	found, err := find(ctx, filter, limit)
 	for i := range found {
 		page = append(page, describe(&found[i]))
 	}
@@ -145,7 +155,11 @@ func (d *adminDaemon) filter(f *admin.Filter) proxy.Filter {
 func describe(c *proxy.Connection) admin.Connection {
 	out := admin.Connection{
 		ID: strconv.FormatUint(c.ID, 10), Listener: c.Listener, Backend: c.Backend, Server: c.Server, State: c.Phase,
-		Age: stats.Of(c.Age), Idle: stats.Of(c.Idle), ReceivedBytes: c.FromClient, SentBytes: c.FromServer,
+		Age: stats.Of(c.Age), Idle: stats.Of(c.Idle), ReceivedBytes: c.FromClient, SentBytes: c.FromServer, SNI: c.SNI,
+		ClientTCP: describeTCP(&c.TCP[0]), ServerTCP: describeTCP(&c.TCP[1]),
+	}
+	if c.TLS != 0 {
+		out.TLSVersion = tls.VersionName(c.TLS)
 	}
 	if c.Client.IsValid() || c.ClientName == "unix" {
 		out.Client = c.ClientName
@@ -154,6 +168,17 @@ func describe(c *proxy.Connection) admin.Connection {
 		out.ServerAddress = c.Address.String()
 	}
 	return out
+}
+
+// describeTCP converts what the kernel knows of a TCP connection. It returns nil if it was not asked.
+func describeTCP(t *proxy.TCP) *admin.TCP {
+	if !t.Known {
+		return nil
+	}
+	return &admin.TCP{
+		RTT: stats.Of(t.RTT), MinRTT: stats.Of(t.MinRTT), Retransmits: uint64(t.Retransmits),
+		DeliveryRate: t.DeliveryRate,
+	}
 }
 
 // closeOwn resets a connection of this process.

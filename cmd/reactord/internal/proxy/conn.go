@@ -217,7 +217,9 @@ func (c *conn) close(why closeReason, reset sideSet) {
 		return
 	}
 	c.why = why
-	c.logEnd()
+	tcp := c.sampleTCP()
+	c.countTCP(&tcp)
+	c.logEnd(&tcp)
 	open := bothSides
 	switch {
 	case c.phase == phaseOpening:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
@@ -27,7 +28,14 @@ type Connection struct {
 	FromClient uint64        // bytes
 	FromServer uint64
 	Phase      string // "opening", "queue", "connect", "greeting", "data", "last_data": one side has sent EOF or was reset
+
+	SNI string
+	TLS uint16 // the version of TLS with the client, as crypto/tls has it; 0: it does not end here
+	TCP [2]TCP // with the client and the server, if the list is to have it
 }
+
+// TCP describes a TCP connection.
+type TCP = accesslog.TCP
 
 // Filter says which connections are meant: those for which all of it holds. The zero Filter means all connections.
 type Filter struct {
@@ -46,9 +54,26 @@ type Filter struct {
 // connections behind the last one are those with Filter.Before set to its id. If ctx is done first, it returns its
 // error. It may be called from any goroutine.
 func (p *Proxy) Connections(ctx context.Context, f Filter, limit int) (all []Connection, err error) {
+	return p.listConnections(ctx, walkBatch, f, limit, describe)
+}
+
+// ConnectionsWithTCP is [Proxy.Connections], and asks the kernel about the TCP connections with both sides of each.
+func (p *Proxy) ConnectionsWithTCP(ctx context.Context, f Filter, limit int) (all []Connection, err error) {
+	return p.listConnections(ctx, tcpBatch, f, limit, func(m member) Connection {
+		d := describe(m)
+		if c, ok := m.(*conn); ok {
+			d.TCP = c.tcpInfo()
+		}
+		return d
+	})
+}
+
+func (p *Proxy) listConnections(
+	ctx context.Context, batch int, f Filter, limit int, describe func(member) Connection,
+) (all []Connection, err error) {
 	for _, members := range memberLists {
 		found := make([][]Connection, len(p.workers)) // each by its own loop, where the newest are first
-		err := p.visit(ctx, members, func(m member) bool {
+		err := p.visitBy(ctx, batch, members, func(m member) bool {
 			own := &found[m.common().worker().index]
 			if f.matches(m) {
 				*own = append(*own, describe(m))
@@ -134,11 +159,18 @@ func (f *Filter) matches(m member) bool {
 
 func describe(m member) Connection {
 	a, bytes := m.common(), m.moved()
-	return Connection{
+	d := Connection{
 		ID: a.id, Listener: a.listener.name(), Backend: a.backendName(), Server: a.serverName(), Address: a.serverAddr(),
 		Client: m.clientAddr(), ClientName: m.clientName(), Age: a.age(), Idle: m.idleFor(), Phase: m.phaseName(),
 		FromClient: bytes[client], FromServer: bytes[server],
 	}
+	if c, ok := m.(*conn); ok && c.identity != nil {
+		d.SNI = c.identity.SNI
+		if c.identity.TLS != nil {
+			d.TLS = c.identity.TLS.version
+		}
+	}
+	return d
 }
 
 func (c *conn) over() bool { return c.phase == phaseClosed }
@@ -190,8 +222,13 @@ func sessionsOf(w *worker) *intrusive.List { return &w.sessions }
 // visit calls f for the members of a list of all workers, on their loops, until f returns false. It returns when that
 // is done or, with its error, when ctx is done.
 func (p *Proxy) visit(ctx context.Context, of *memberList, f func(member) bool) error {
+	return p.visitBy(ctx, walkBatch, of, f)
+}
+
+// visitBy is visit with the number of members that are visited in a turn.
+func (p *Proxy) visitBy(ctx context.Context, batch int, of *memberList, f func(member) bool) error {
 	done := make(chan struct{}, len(p.workers))
-	p.walkAll(of.list, func(l *intrusive.Links) bool { return ctx.Err() == nil && f(of.of(l)) },
+	p.walkAllBy(batch, of.list, func(l *intrusive.Links) bool { return ctx.Err() == nil && f(of.of(l)) },
 		func() { done <- struct{}{} })
 	for range p.workers {
 		select {
@@ -205,8 +242,15 @@ func (p *Proxy) visit(ctx context.Context, of *memberList, f func(member) bool) 
 
 // walkAll walks on all loops. done is called when a walk has ended, once for each loop. From any thread.
 func (p *Proxy) walkAll(list func(*worker) *intrusive.List, visit func(*intrusive.Links) bool, done func()) {
+	p.walkAllBy(walkBatch, list, visit, done)
+}
+
+// walkAllBy is walkAll with the number of connections that are visited in a turn.
+func (p *Proxy) walkAllBy(
+	batch int, list func(*worker) *intrusive.List, visit func(*intrusive.Links) bool, done func(),
+) {
 	for _, w := range p.workers {
-		k := &walk{worker: w, list: list(w), visit: visit, done: done}
+		k := &walk{worker: w, batch: batch, list: list(w), visit: visit, done: done}
 		k.Runner = k
 		w.loop.Enqueue(&k.Work)
 	}
@@ -217,6 +261,7 @@ func (p *Proxy) walkAll(list func(*worker) *intrusive.List, visit func(*intrusiv
 type walk struct {
 	sender.Work
 	worker  *worker
+	batch   int
 	list    *intrusive.List             // connections or sessions
 	visit   func(*intrusive.Links) bool // false: the walk ends
 	done    func()
@@ -224,8 +269,12 @@ type walk struct {
 	started bool
 }
 
-// walkBatch bounds the connections that a walk visits in a turn of the loop.
-const walkBatch = 256
+// walkBatch bounds the connections that a walk visits in a turn of the loop, and tcpBatch those that it asks the kernel
+// about: that takes about 6 µs each.
+const (
+	walkBatch = 256
+	tcpBatch  = 32
+)
 
 // Run visits some connections.
 func (k *walk) Run() {
@@ -235,7 +284,7 @@ func (k *walk) Run() {
 		k.next = k.list.First()
 		w.walks = append(w.walks, k)
 	}
-	for range walkBatch {
+	for range k.batch {
 		if k.next == nil {
 			break
 		}

@@ -117,13 +117,13 @@ func (c *conn) beginLogRecord(s *settings, peer netip.AddrPort) {
 	c.peer = &c.log.peer
 }
 
-// logEnd writes the line of a connection that ends.
-func (c *conn) logEnd() {
+// logEnd writes the line of a connection that ends, with what the kernel has told of its sides.
+func (c *conn) logEnd(tcp *[2]accesslog.TCP) {
 	w := c.worker()
 	if c.log == nil || w.accessLog == nil || c.empty() && w.accessLog.Settings().SkipEmpty {
 		return
 	}
-	r := c.line()
+	r := c.line(tcp)
 	r.End = c.why.inPhase(c.phaseName())
 	if c.awaitedServer() {
 		r.End.Code = codeAwaitsServer
@@ -157,7 +157,8 @@ func (c *conn) logInterim() {
 	if every := w.accessLog.Settings().Interim; every > 0 {
 		c.log.interimDue = now + int64(every)
 	}
-	r := c.line()
+	tcp := c.sampleTCP()
+	r := c.line(&tcp)
 	r.Interim, r.End = true, stillOpen(c.phaseName())
 	w.accessLog.Log(r)
 }
@@ -170,8 +171,9 @@ func (c *conn) empty() bool {
 }
 
 // line begins a line of the access log, with what is known of the connection now.
-func (c *conn) line() *accesslog.Record {
+func (c *conn) line(tcp *[2]accesslog.TCP) *accesslog.Record {
 	out, r := c.association.line(), c.log
+	out.TCP = *tcp
 	out.Client, out.Peer, out.Bytes, out.Phases = c.clientAddr(), r.peer, c.moved(), r.phases
 	out.Err, out.TLSCause = r.err, r.cause
 	out.Attempts, out.Retries, out.QueuedPos = int(r.attempts), int(r.retries), int(r.queuePosition)

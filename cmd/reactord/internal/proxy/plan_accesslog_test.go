@@ -316,7 +316,9 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 			w.logRecords.Put(c.log)
 			c.beginLogRecord(s, netip.AddrPort{})
 			c.why = reasonNormal
-			c.logEnd()
+			tcp := c.tcpInfo()
+			c.countTCP(&tcp)
+			c.logEnd(&tcp)
 		}
 		line()
 		if n := testing.AllocsPerRun(100, line); n != 0 {

@@ -33,6 +33,7 @@ type listenerStats struct {
 	closed       [closeReasonCount]atomic.Uint64
 	rejected     [verdictCount]atomic.Uint64
 	duration     stats.Durations
+	tcp          stats.TCPCounts // with clients
 	firstByte    stats.Durations
 	handshakes   handshakeStats // with clients
 	limit        atomic.Int64
@@ -121,6 +122,8 @@ func (l *listenerStats) read(name string) stats.Listener {
 		Pauses:           l.pauses.Load(),
 		PausedSeconds:    float64(l.paused.Load()) / 1e9,
 		ThrottledSeconds: float64(l.throttled.Load()) / 1e9,
+		RTT:              l.tcp.RTT(),
+		Retransmits:      l.tcp.Retransmits(),
 		Duration:         l.duration.Read(),
 		FirstByte:        l.firstByte.Read(),
 		Handshakes:       l.handshakes.read(),

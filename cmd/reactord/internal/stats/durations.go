@@ -30,16 +30,22 @@ func (d *Durations) Observe(ns int64) {
 
 // Read returns what was observed. Durations that are observed meanwhile are in it or not, each for itself.
 func (d *Durations) Read() Histogram {
+	h := readCells(Cells, d.counts[:], &d.sum)
+	h.Bounds = classicSeconds
+	return h
+}
+
+// readCells reads counts by cell, all but the bounds.
+func readCells(cells *histogram.Cells, counts []atomic.Uint64, sum *atomic.Int64) Histogram {
+	classic, bucket := cells.Classic(), 0
 	h := Histogram{
-		Bounds: classicSeconds, Counts: make([]uint64, len(classicSeconds)+1),
-		Cells: make([]uint64, len(d.counts)), Total: time.Duration(d.sum.Load()),
+		Counts: make([]uint64, len(classic)+1), Cells: make([]uint64, len(counts)), Total: time.Duration(sum.Load()),
 	}
 	h.Sum = h.Total.Seconds()
-	classic, bucket := Cells.Classic(), 0
-	for i := range d.counts {
-		h.Cells[i] = d.counts[i].Load()
+	for i := range counts {
+		h.Cells[i] = counts[i].Load()
 		h.Counts[bucket] += h.Cells[i]
-		if bucket < len(classic) && Cells.Bounds()[i] == classic[bucket] {
+		if bucket < len(classic) && cells.Bounds()[i] == classic[bucket] {
 			bucket++
 		}
 	}
@@ -47,12 +53,14 @@ func (d *Durations) Read() Histogram {
 }
 
 // classicSeconds are the bounds of the classic buckets in seconds.
-var classicSeconds = func() (all []float64) {
-	for _, b := range Cells.Classic() {
+var classicSeconds = inSeconds(Cells.Classic())
+
+func inSeconds(bounds []time.Duration) (all []float64) {
+	for _, b := range bounds {
 		all = append(all, b.Seconds())
 	}
 	return all
-}()
+}
 
 // Histogram is a distribution of durations. The zero value is empty.
 type Histogram struct {
@@ -60,7 +68,7 @@ type Histogram struct {
 	Counts []uint64  `json:"counts" doc:"Count of each bucket; the last one is for values above all bounds."`
 	Sum    float64   `json:"sum" doc:"Sum of all durations, in seconds."`
 
-	// The same in full: counts by cell of [Cells].
+	// The same in full: counts by cell of [Cells], or of [RTTCells].
 	Cells []uint64      `json:"-"`
 	Total time.Duration `json:"-"`
 }

@@ -27,6 +27,8 @@ type Listener struct {
 	Network          string    `json:"network" enum:"tcp,udp,unix"`
 	PausedSeconds    float64   `json:"paused_seconds" doc:"Time for which accepting was paused, summed over loops."`
 	ThrottledSeconds float64   `json:"throttled_seconds" doc:"Time for which byte limits held back directions of connections, in total."`
+	Retransmits      uint64    `json:"retransmits" doc:"TCP segments that were sent again to clients whose connections have ended. Of those that lasted less than 1 s, 1 in 32 is counted."`
+	RTT              Histogram `json:"-"` // of the same connections
 	Duration         Histogram `json:"-"` // of connections that have ended
 	FirstByte        Histogram `json:"-"` // from accepting, or the first datagram, to the first byte of the server
 }

@@ -40,12 +40,14 @@ type Server struct {
 	FailuresByReason Tally[Count] `json:"failures_by_reason,omitzero" doc:"The same, by reason."`
 	Downtime         Seconds      `json:"downtime_seconds" doc:"Time down or ejected so far."`
 	Check            *Check       `json:"check,omitempty" doc:"The last health check, if there was one."`
+	Retransmits      uint64       `json:"retransmits" doc:"TCP segments that were sent again to it on connections that have ended. Of those that lasted less than 1 s, 1 in 32 is counted."`
 	Overridden       bool         `json:"overridden" doc:"Whether an override of this API is in force."`
 	Origin           string       `json:"origin" doc:"Where the server comes from."`
 
 	States          []ServerState `json:"-"` // that servers can be in
 	EffectiveWeight float64       `json:"-"` // WeightPercent of Weight
 	Checks          Tally[Count]  `json:"-"` // by result
+	RTT             Histogram     `json:"-"` // of the connections that Retransmits counts
 }
 
 // ServerCounts counts events of a server: N is [atomic.Uint64] where upstream counts them, and uint64 in a reading.

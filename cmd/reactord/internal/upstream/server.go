@@ -10,6 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 )
 
@@ -19,6 +20,8 @@ type Server struct {
 	Address serveraddr.Addr // its key in the backend; immutable
 	// Load counts the connections to the server over all loops, with its limit. A Picker takes it.
 	Load balance.Load
+	// TCP counts what the kernel has told of connections that have ended. Any thread may observe.
+	TCP stats.TCPCounts
 
 	plan     atomic.Pointer[plan.Server]
 	status   atomic.Pointer[status]

@@ -82,6 +82,8 @@ func (s *Server) Stats() stats.Server {
 		FailuresByReason: make(stats.Tally[stats.Count], 0, len(reasons)),
 		Downtime:         stats.Of(st.downtime(time.Now())),
 		Check:            s.checking.last.Load(),
+		RTT:              s.TCP.RTT(),
+		Retransmits:      s.TCP.Retransmits(),
 		Origin:           p.Origin,
 		States:           stateNames[:],
 		EffectiveWeight:  float64(st.weight(p.Weight)) / 1000,

@@ -33,8 +33,10 @@ type Daemon interface {
 	ResetServer(ctx context.Context, backend, server string) error
 
 	// Connections returns up to limit connections that match f, and the start of the next page, or "". after is "" or
-	// such a start; for anything else, the error matches ErrNotFound.
-	Connections(ctx context.Context, f *Filter, after string, limit int) (page []Connection, next string, err error)
+	// such a start; for anything else, the error matches ErrNotFound. With tcp, it asks the kernel about each.
+	Connections(
+		ctx context.Context, f *Filter, after string, limit int, tcp bool,
+	) (page []Connection, next string, err error)
 	// CloseConnections closes connections that match f, and returns their number.
 	CloseConnections(ctx context.Context, f *Filter) (int, error)
 	// CloseConnection closes one connection.

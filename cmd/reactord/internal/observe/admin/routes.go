@@ -243,7 +243,7 @@ func (a *API) connections(ctx context.Context, q *ConnectionQuery) (Connections,
 	if limit == 0 {
 		limit = defaultPage
 	}
-	page, next, err := a.daemon.Connections(ctx, &q.Filter, q.After, limit)
+	page, next, err := a.daemon.Connections(ctx, &q.Filter, q.After, limit, q.TCP)
 	return Connections{list(page), next}, err
 }
 

@@ -184,6 +184,7 @@ type ConnectionQuery struct {
 	Filter
 	Limit int    `query:"limit" min:"1" max:"10000" doc:"Limit on connections in the answer. Default: 1000."`
 	After string `query:"after" doc:"The value of next from the previous page."`
+	TCP   bool   `query:"tcp" doc:"Adds client_tcp and server_tcp: two system calls (TCP_INFO) for each connection."`
 }
 
 // Connection is a connection of a client.
@@ -199,6 +200,18 @@ type Connection struct {
 	Idle          Seconds `json:"idle_seconds" doc:"Time since the last byte."`
 	ReceivedBytes uint64  `json:"received_bytes" doc:"Bytes received from the client."`
 	SentBytes     uint64  `json:"sent_bytes" doc:"Bytes sent to the client."`
+	SNI           string  `json:"sni,omitempty" doc:"Server name of the ClientHello, if it was read."`
+	TLSVersion    string  `json:"tls_version,omitempty" doc:"Version of TLS with the client, such as TLS 1.3, if it ends here."`
+	ClientTCP     *TCP    `json:"client_tcp,omitempty" doc:"The TCP connection with the client, with tcp."`
+	ServerTCP     *TCP    `json:"server_tcp,omitempty" doc:"The TCP connection with the server, with tcp, once bytes flow."`
+}
+
+// TCP describes a TCP connection as the kernel does (TCP_INFO).
+type TCP struct {
+	RTT          Seconds `json:"rtt_seconds,omitempty" doc:"Smoothed round-trip time, if one was measured."`
+	MinRTT       Seconds `json:"min_rtt_seconds,omitempty" doc:"Shortest round-trip time of the last minutes (net.ipv4.tcp_min_rtt_wlen), if one was measured."`
+	Retransmits  uint64  `json:"retransmits" doc:"Segments that were sent again, in total."`
+	DeliveryRate uint64  `json:"delivery_rate,omitempty" doc:"Bytes per second that the other side has received lately, if enough were sent to tell."`
 }
 
 // Connections is a page of connections.

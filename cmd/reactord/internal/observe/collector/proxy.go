@@ -74,6 +74,9 @@ var listenerTable = series.Table[stats.Listener]{
 		func(l *stats.Listener) float64 { return float64(l.ReceivedBytes) }),
 	series.Counter("listener_transmit_bytes_total", "Total number of bytes sent to clients.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.SentBytes) }),
+	series.Counter("listener_retransmitted_segments_total",
+		"Total number of TCP segments retransmitted to clients of closed connections; of connections below 1 s, 1 in 32.",
+		ofListener, func(l *stats.Listener) float64 { return float64(l.Retransmits) }),
 	series.Counter("listener_receive_datagrams_total",
 		"Total number of datagrams forwarded from clients to servers.", ofListener,
 		func(l *stats.Listener) float64 { return float64(l.ReceivedDatagrams) }),
@@ -134,6 +137,9 @@ var serverTable = series.Table[stats.Server]{
 	series.Counter("server_retries_total",
 		"Total number of connections that failed over from this server to another one.",
 		ofServer, func(s *stats.Server) float64 { return float64(s.Retries) }),
+	series.Counter("server_retransmitted_segments_total",
+		"Total number of TCP segments retransmitted to the server by closed connections; of connections below 1 s, 1 in 32.",
+		ofServer, func(s *stats.Server) float64 { return float64(s.Retransmits) }),
 }
 
 var (
@@ -149,6 +155,12 @@ var (
 		"Duration of closed connections, in seconds.", "listener")
 	firstByte = series.NewDesc("connection_first_byte_seconds",
 		"Time from accepting a connection to the first byte of its server, in seconds.", "listener")
+	clientRTT = series.NewDesc("listener_rtt_seconds",
+		"Smoothed round-trip time to clients at the end of connections, in seconds; of connections below 1 s, 1 in 32.",
+		"listener")
+	serverRTT = series.NewDesc("server_rtt_seconds",
+		"Smoothed round-trip time to the server at the end of connections, in seconds; of connections below 1 s, 1 in 32.",
+		"backend", "server")
 	listenerInfo = series.NewDesc("listener_info",
 		"Network of the listener.", "listener", "network")
 	handshakes = series.NewDesc("listener_tls_handshakes_total",
@@ -180,7 +192,7 @@ func NewCollector(read func() stats.All) prometheus.Collector {
 	return series.NewCollector(func(s *series.Scrape) { sendAll(s, read()) },
 		processTable, accessLogTable, loopTable, listenerTable, udpTable, backendTable, serverTable,
 		droppedDatagrams, acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
-		queueDuration, checkDuration, firstByte, listenerInfo, backendServers, handshakes, serverHandshakes, expiry)
+		queueDuration, checkDuration, firstByte, listenerInfo, clientRTT, serverRTT, backendServers, handshakes, serverHandshakes, expiry)
 }
 
 func sendAll(s *series.Scrape, all stats.All) {
@@ -218,6 +230,7 @@ func sendListener(of series.Owner, l *stats.Listener) {
 	}
 	sendDurations(of, duration, &l.Duration)
 	sendDurations(of, firstByte, &l.FirstByte)
+	sendRTT(of, clientRTT, &l.RTT)
 	of.Value(listenerInfo, 1, "network", l.Network)
 	if l.IsUDP() {
 		udpTable.Send(of, l)
@@ -243,6 +256,7 @@ func sendServer(of series.Owner, s *stats.Server) {
 	serverTable.Send(of, s)
 	sendCounts(of, connectFailures, "reason", s.FailuresByReason)
 	sendCounts(of, checks, "result", s.Checks)
+	sendRTT(of, serverRTT, &s.RTT)
 	for _, state := range s.States {
 		of.Value(serverState, flag(state == s.State), "state", string(state))
 	}
@@ -262,6 +276,10 @@ func sendHandshakes(of series.Owner, desc *series.Desc, all stats.Tally[stats.Ha
 
 func sendDurations(of series.Owner, desc *series.Desc, h *stats.Histogram) {
 	of.Histogram(desc, stats.Cells, h.Cells, h.Total)
+}
+
+func sendRTT(of series.Owner, desc *series.Desc, h *stats.Histogram) {
+	of.Histogram(desc, stats.RTTCells, h.Cells, h.Total)
 }
 
 // flag returns 1 for true, and 0 for false.

@@ -3,6 +3,7 @@ package collector
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,15 @@ func observed(seconds ...float64) stats.Histogram {
 	return d.Read()
 }
 
+// roundTrips is a distribution of round-trip times in seconds.
+func roundTrips(seconds ...float64) stats.Histogram {
+	var c stats.TCPCounts
+	for _, s := range seconds {
+		c.Observe(time.Duration(s*1e9), 0)
+	}
+	return c.RTT()
+}
+
 // seen is the counters of a proxy with a server that was used and one that was not.
 func seen() stats.All {
 	type counts = stats.Tally[stats.Count]
@@ -41,6 +51,7 @@ func seen() stats.All {
 			},
 			Duration:  observed(200, 300, 500.25),
 			FirstByte: observed(2, 0.25),
+			RTT:       roundTrips(0.25, 0.5), Retransmits: 12,
 		}},
 		Backends: []stats.Backend{{
 			Name: "app", Total: 10, Connections: 3, MaxConnections: 50, Queued: 1, QueueRefused: 4, RetriesRefused: 2,
@@ -55,7 +66,8 @@ func seen() stats.All {
 				ServerCounts: stats.ServerCounts[uint64]{Total: 8, Retries: 3, Transitions: 5, Ejections: 1},
 				States:       []stats.ServerState{"up", "down"}, State: "up", EffectiveWeight: 2.5, Downtime: 1.5,
 				Checks:           counts{{Reason: "success", Count: 6}, {Reason: "failure", Count: 7}},
-				FailuresByReason: counts{{Reason: "refused", Count: 4}, {Reason: "timeout", Count: 0}}},
+				FailuresByReason: counts{{Reason: "refused", Count: 4}, {Reason: "timeout", Count: 0}},
+				RTT:              roundTrips(0.5), Retransmits: 13},
 			{Backend: "app", Name: `b"\`, States: []stats.ServerState{"up", "down"}, State: "down",
 				FailuresByReason: counts{{Reason: "refused", Count: 0}, {Reason: "timeout", Count: 0}}},
 		},
@@ -102,6 +114,9 @@ reactord_listener_receive_bytes_total{listener="web"} 1.099511627776e+12
 reactord_listener_receive_datagrams_total{listener="web"} 7
 reactord_listener_rejected_total{listener="web",reason="limit"} 3
 reactord_listener_rejected_total{listener="web",reason="rate"} 0
+reactord_listener_retransmitted_segments_total{listener="web"} 12
+reactord_listener_rtt_seconds_sum{listener="web"} 0.75
+reactord_listener_rtt_seconds_count{listener="web"} 2
 reactord_listener_throttled_seconds_total{listener="web"} 2.5
 reactord_listener_transmit_bytes_total{listener="web"} 4
 reactord_listener_transmit_datagrams_total{listener="web"} 8
@@ -129,8 +144,14 @@ reactord_server_downtime_seconds_total{backend="app",server="a:1"} 1.5
 reactord_server_downtime_seconds_total{backend="app",server="b\"\\"} 0
 reactord_server_ejections_total{backend="app",server="a:1"} 1
 reactord_server_ejections_total{backend="app",server="b\"\\"} 0
+reactord_server_retransmitted_segments_total{backend="app",server="a:1"} 13
+reactord_server_retransmitted_segments_total{backend="app",server="b\"\\"} 0
 reactord_server_retries_total{backend="app",server="a:1"} 3
 reactord_server_retries_total{backend="app",server="b\"\\"} 0
+reactord_server_rtt_seconds_sum{backend="app",server="a:1"} 0.5
+reactord_server_rtt_seconds_count{backend="app",server="a:1"} 1
+reactord_server_rtt_seconds_sum{backend="app",server="b\"\\"} 0
+reactord_server_rtt_seconds_count{backend="app",server="b\"\\"} 0
 reactord_server_state{backend="app",server="a:1",state="down"} 0
 reactord_server_state{backend="app",server="a:1",state="up"} 1
 reactord_server_state{backend="app",server="b\"\\",state="down"} 1
@@ -161,6 +182,8 @@ func expectButBuckets(t *testing.T, c prometheus.Collector, want string) {
 func TestBuckets(t *testing.T) {
 	page := seriestest.Expose(t, NewCollector(seen))
 	for _, want := range []string{
+		`reactord_server_rtt_seconds_bucket{backend="app",server="a:1",le="0.1"} 0`,
+		`reactord_server_rtt_seconds_bucket{backend="app",server="a:1",le="+Inf"} 1`,
 		`reactord_connection_first_byte_seconds_bucket{listener="web",le="0.1"} 0`,
 		`reactord_connection_first_byte_seconds_bucket{listener="web",le="0.5"} 1`,
 		`reactord_connection_first_byte_seconds_bucket{listener="web",le="1"} 1`,
@@ -177,8 +200,8 @@ func TestBuckets(t *testing.T) {
 func TestRemovedServer(t *testing.T) {
 	all := seen()
 	c := NewCollector(func() stats.All { return all })
-	if n := strings.Count(seriestest.Expose(t, c), `server="a:1"`); n != 15 {
-		t.Errorf("%d series of the server, want 15", n)
+	if n := strings.Count(seriestest.Expose(t, c), `server="a:1"`); n != 22 {
+		t.Errorf("%d series of the server, want 22", n)
 	}
 	all.Servers = all.Servers[1:]
 	page := seriestest.Expose(t, c)

@@ -32,5 +32,6 @@
 //	json.go    the format json
 //	tcplog.go  the format tcplog
 //	text.go    the format text
+//	tcp.go     what the kernel knows of a TCP connection, and its fields
 //	clock.go   formats times
 package accesslog

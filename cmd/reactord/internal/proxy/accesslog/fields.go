@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 )
 
-// field is a field of a line. Exactly one of its functions is set.
+// field is a field of a line. Exactly one of its functions is set, apart from known.
 type field struct {
 	name     string // as in config.AccessLogFields
 	text     func(*Record) string
@@ -21,7 +21,8 @@ type field struct {
 	server   func(*Record) serveraddr.Addr
 	time     func(*Record) time.Time
 	flag     func(*Record) bool
-	trusted  bool // the text was written by this program, and may contain spaces
+	known    func(*Record) bool // nil: always
+	trusted  bool               // the text was written by this program, and may contain spaces
 }
 
 var fields = []field{
@@ -55,6 +56,14 @@ var fields = []field{
 	{name: "bytes_from_server", number: func(r *Record) int64 { return int64(r.Bytes[1]) }},
 	{name: "datagrams_from_client", number: func(r *Record) int64 { return int64(r.Datagrams[0]) }},
 	{name: "datagrams_from_server", number: func(r *Record) int64 { return int64(r.Datagrams[1]) }},
+	rttField("client_rtt_ms", func(r *Record) time.Duration { return r.TCP[0].RTT }),
+	rttField("client_min_rtt_ms", func(r *Record) time.Duration { return r.TCP[0].MinRTT }),
+	retransmitsField("client_retransmits", 0),
+	deliveryRateField("client_delivery_rate", 0),
+	rttField("server_rtt_ms", func(r *Record) time.Duration { return r.TCP[1].RTT }),
+	rttField("server_min_rtt_ms", func(r *Record) time.Duration { return r.TCP[1].MinRTT }),
+	retransmitsField("server_retransmits", 1),
+	deliveryRateField("server_delivery_rate", 1),
 	{name: "attempts", number: func(r *Record) int64 { return int64(r.Attempts) }},
 	{name: "retries", number: func(r *Record) int64 { return int64(r.Retries) }},
 	{name: "queue_position", number: func(r *Record) int64 { return int64(r.QueuedPos) }},

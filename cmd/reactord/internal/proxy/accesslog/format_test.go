@@ -41,7 +41,8 @@ func TestJSON(t *testing.T) {
 		`"tls_version":"TLS 1.3","tls_cipher":"TLS_AES_128_GCM_SHA256","tls_resumed":true,"client_cn":"bob",` +
 		`"opening_ms":1.001,"tls_ms":2.000,"queue_ms":3.000,"connect_ms":4.000,"server_tls_ms":-1,"total_ms":2500.000,` +
 		`"bytes_from_client":1000,"bytes_from_server":2000,"datagrams_from_client":0,"datagrams_from_server":0,` +
-		`"attempts":3,"retries":2,"queue_position":6,"connections":14,"listener_connections":13,` +
+		`"client_rtt_ms":40.000,"client_min_rtt_ms":39.000,"client_retransmits":9,"client_delivery_rate":123456,` +
+		`"server_retransmits":0,"attempts":3,"retries":2,"queue_position":6,"connections":14,"listener_connections":13,` +
 		`"backend_connections":12,"server_connections":11,"by":"client","phase":"data","code":"CD",` +
 		`"why":"the client has reset the connection","error":"connection refused"}` + "\n"
 	if diff := cmp.Diff(want, formatted(t, config.AccessLog{}, sample())); diff != "" {
@@ -62,6 +63,12 @@ func TestText(t *testing.T) {
 		"the client has reset the connection 7\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	got = formatted(t, config.AccessLog{
+		Format: "text", Template: "{client_rtt_ms} {client_retransmits} {server_rtt_ms} {server_retransmits}",
+	}, r)
+	if got != "40.000 9 - 0\n" {
+		t.Errorf("got %q", got)
 	}
 	got = formatted(t, config.AccessLog{Format: "text", Template: "{sni}|{client}|{error}|{why}"}, Record{})
 	if got != "-|-|-|-\n" {

@@ -47,6 +47,9 @@ func (j *jsonFormat) append(line []byte, r *Record) []byte {
 	begin, times := len(line), 0
 	for i := range j.fields {
 		f := &j.fields[i]
+		if f.known != nil && !f.known(r) {
+			continue
+		}
 		before := len(line)
 		if before > begin {
 			line = append(line, ',')

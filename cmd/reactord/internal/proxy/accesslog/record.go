@@ -40,6 +40,8 @@ type Record struct {
 	Bytes     [2]uint64 // from the client, from the server
 	Datagrams [2]uint64 // likewise, for UDP only
 
+	TCP [2]TCP // with the client, with the server
+
 	Attempts  int // to connect
 	Retries   int // attempts with another server, or another local address
 	QueuedPos int // connections ahead of it in the backend's queue; 0 if it did not wait

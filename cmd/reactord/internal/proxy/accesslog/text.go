@@ -59,6 +59,8 @@ func (t *textFormat) append(line []byte, r *Record) []byte {
 
 func (t *textFormat) appendField(line []byte, f *field, r *Record) []byte {
 	switch {
+	case f.known != nil && !f.known(r):
+		return append(line, '-')
 	case f.trusted && f.text(r) != "":
 		return append(line, f.text(r)...)
 	case f.text != nil:

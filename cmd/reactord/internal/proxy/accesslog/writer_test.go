@@ -35,7 +35,11 @@ func sample() Record {
 		Phases: [PhaseCount]time.Duration{
 			1001 * time.Microsecond, 2 * time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond, NotReached,
 		},
-		Bytes:    [2]uint64{1000, 2000},
+		Bytes: [2]uint64{1000, 2000},
+		TCP: [2]TCP{
+			{Known: true, RTT: 40 * time.Millisecond, MinRTT: 39 * time.Millisecond, Retransmits: 9, DeliveryRate: 123456},
+			{Known: true},
+		},
 		Attempts: 3, Retries: 2, QueuedPos: 6,
 		Connections: 14, ListenerConnections: 13, BackendConnections: 12, ServerConnections: 11,
 		End: End{By: "client", Phase: "data", Code: "CD", Why: "the client has reset the connection"},

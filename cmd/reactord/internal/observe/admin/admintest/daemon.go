@@ -57,6 +57,8 @@ func New(n int) *Daemon {
 			Client:        netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 4000).String(),
 			ServerAddress: d.servers[i%2].Address, State: "data", Age: admin.Seconds(i), Idle: 0.25,
 			ReceivedBytes: 1 << 20, SentBytes: uint64(i),
+			ClientTCP: &admin.TCP{RTT: admin.Seconds(i%7) / 100, MinRTT: 0.00025, Retransmits: uint64(i % 5)},
+			ServerTCP: &admin.TCP{RTT: 0.000125, MinRTT: 0.0001, DeliveryRate: 1 << 30},
 		})
 	}
 	return d
@@ -241,7 +243,7 @@ func match(f *admin.Filter, c *admin.Connection) bool {
 
 // Connections returns a page of the connections.
 func (d *Daemon) Connections(
-	_ context.Context, f *admin.Filter, after string, most int,
+	_ context.Context, f *admin.Filter, after string, most int, tcp bool,
 ) (page []admin.Connection, next string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -264,6 +266,10 @@ func (d *Daemon) Connections(
 			return page, page[most-1].ID, nil
 		}
 		page = append(page, d.conns[i])
+		if !tcp {
+			last := &page[len(page)-1]
+			last.ClientTCP, last.ServerTCP = nil, nil
+		}
 	}
 	return page, "", nil
 }
