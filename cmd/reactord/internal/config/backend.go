@@ -7,6 +7,8 @@ import "time"
 type Backend struct {
 	// Name identifies the backend; listeners and routes refer to it.
 	Name string
+	// From is the name of the set of [Config.Defaults] to inherit. Empty (default): the set without a name, if any.
+	From string
 	// Servers lists the servers. At least one is required, unless servers are discovered.
 	Servers []Server
 	Discovery
@@ -62,7 +64,7 @@ type Backend struct {
 	// connection is reset. 0 (default): the kernel's.
 	UserTimeout time.Duration
 	// Buffer limits the bytes in flight in each direction. When it is full, the proxy stops reading from the sending
-	// side. From 64 KiB on, bulk transfers may use a buffer of 256 KiB in a direction, or up to 1 MiB in the kernel,
+	// side. Bulk transfers may use, from 64 KiB on, a buffer of 256 KiB in a direction, or up to 1 MiB in the kernel,
 	// in at most 16 directions of a loop. Default: 64 KiB.
 	Buffer Size
 }

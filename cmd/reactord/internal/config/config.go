@@ -56,6 +56,8 @@ type Config struct {
 	Listeners []Listener
 	// Backends lists the groups of servers to proxy to. At least one is required, unless there is a control plane.
 	Backends []Backend
+	// Defaults lists sets of settings that listeners and backends inherit. Those of a control plane do not.
+	Defaults []Defaults
 }
 
 // Log configures the log.

@@ -79,10 +79,12 @@ func (v *validator) accessLog(at *step, a *AccessLog) {
 
 func (v *validator) rate(at *step, all Rate, perPrefix SourceRate) {
 	if all.Burst > 0 && all.Connections == 0 {
-		v.add(at.of("rate").of("burst"), "burst has no effect without a rate: write connections, too")
+		v.vain(at.of("rate").of("burst"), at.of("rate").of("connections"),
+			"burst has no effect without a rate: write connections, too")
 	}
 	if perPrefix.Burst > 0 && perPrefix.Connections == 0 {
-		v.add(at.of("source_rate").of("burst"), "burst has no effect without a rate: write connections, too")
+		v.vain(at.of("source_rate").of("burst"), at.of("source_rate").of("connections"),
+			"burst has no effect without a rate: write connections, too")
 	}
 }
 
@@ -123,7 +125,8 @@ func (v *validator) listeners(at *step, c *Config) {
 		}
 		known(at.of("backend"), l.Backend)
 		if p := &l.ProxyProtocol; p.Optional && len(p.Trusted) == 0 {
-			v.add(at.of("proxy_protocol").of("optional"), "optional has no effect without trusted networks: write trusted, too")
+			v.vain(at.of("proxy_protocol").of("optional"), at.of("proxy_protocol").of("trusted"),
+				"optional has no effect without trusted networks: write trusted, too")
 		}
 		v.routes(at, l, known)
 	}
@@ -149,7 +152,8 @@ func (v *validator) backends(at *step, c *Config) {
 		v.balance(at.of("balance"), &b.Balance, &b.Check)
 		v.check(at.of("check"), b)
 		if b.Agent.Send != "" && b.Agent.Port == 0 {
-			v.add(at.of("agent").of("send"), "send has no effect without a port: write port, too")
+			v.vain(at.of("agent").of("send"), at.of("agent").of("port"),
+				"send has no effect without a port: write port, too")
 		}
 		if e := &b.Ejection; e.MaxTime < e.Time {
 			v.value(at.of("ejection").of("max_time"), "%s is less than time, %s: write at least that",
@@ -247,16 +251,17 @@ func (v *validator) balance(at *step, b *Balance, check *Check) {
 		v.add(at.of("load_factor"), "load_factor requires the policy %s: write one of them, or remove it", hashingPolicies())
 	}
 	if b.SubsetKey != "" && b.Subset == 0 && check.Subset == 0 {
-		v.add(at.of("subset_key"), "subset_key has no effect without a subset: write subset, too")
+		v.vain(at.of("subset_key"), at.of("subset"), "subset_key has no effect without a subset: write subset, too")
 	}
 }
 
 func (v *validator) check(at *step, b *Backend) {
 	c, agent := &b.Check, b.Agent.Port != 0
 	v.exchange(at, &CheckStep{c.Send, c.SendHex, c.Expect, c.ExpectHex})
-	v.checkSteps(at.of("steps"), c)
+	v.checkSteps(at, c)
 	if c.TLSServerName != "" && !c.TLS {
-		v.add(at.of("tls_server_name"), "tls_server_name has no effect without TLS: write tls: true, too")
+		v.vain(at.of("tls_server_name"), at.of("tls"),
+			"tls_server_name has no effect without TLS: write tls: true, too")
 	}
 	switch {
 	case c.Subset == 0:
@@ -281,7 +286,8 @@ func (v *validator) check(at *step, b *Backend) {
 		{"subset", c.Subset != 0 && !agent},
 	} {
 		if s.set {
-			v.add(at.of(s.key), "%s has no effect without an interval: write interval, too, such as 5s", s.key)
+			v.vain(at.of(s.key), at.of("interval"),
+				"%s has no effect without an interval: write interval, too, such as 5s", s.key)
 			return
 		}
 	}
@@ -290,15 +296,21 @@ func (v *validator) check(at *step, b *Backend) {
 // maxCheckSteps limits the exchanges of a check.
 const maxCheckSteps = 64
 
-func (v *validator) checkSteps(at *step, c *Check) {
+func (v *validator) checkSteps(of *step, c *Check) {
 	if len(c.Steps) == 0 {
 		return
 	}
+	at := of.of("steps")
 	if len(c.Steps) > maxCheckSteps {
 		v.add(at, "%d steps are too many: write at most %d", len(c.Steps), maxCheckSteps)
 	}
-	if c.Send != "" || c.SendHex != "" || c.Expect != "" || c.ExpectHex != "" {
-		v.add(at, "steps take the place of send and expect: write these as the first step")
+	for _, s := range []isSet{
+		{"send", c.Send != ""}, {"send_hex", c.SendHex != ""}, {"expect", c.Expect != ""}, {"expect_hex", c.ExpectHex != ""},
+	} {
+		if s.set {
+			v.either(at, of.of(s.key), "steps take the place of %s: write it as the first step", s.key)
+			break
+		}
 	}
 	for i := range c.Steps {
 		s, at := &c.Steps[i], at.nth(i)
@@ -312,10 +324,10 @@ func (v *validator) checkSteps(at *step, c *Check) {
 // exchange finds contradictions in what is sent and what is expected.
 func (v *validator) exchange(at *step, s *CheckStep) {
 	if s.Send != "" && s.SendHex != "" {
-		v.add(at.of("send_hex"), "send and send_hex are both set: write one of them")
+		v.either(at.of("send_hex"), at.of("send"), "send and send_hex are both set: write one of them")
 	}
 	if s.Expect != "" && s.ExpectHex != "" {
-		v.add(at.of("expect_hex"), "expect and expect_hex are both set: write one of them")
+		v.either(at.of("expect_hex"), at.of("expect"), "expect and expect_hex are both set: write one of them")
 	}
 }
 

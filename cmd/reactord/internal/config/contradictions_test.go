@@ -193,8 +193,8 @@ func TestRules(t *testing.T) {
 		{"backend", "check: {interval: 1s, tls: true, tls_server_name: a b}", `tls_server_name "a b" is not a host`},
 		{"backend", "check: {send: PING}", "send has no effect without an interval"},
 		{"backend", "check: {steps: [{send: a}]}", "steps has no effect without an interval"},
-		{"backend", "check: {interval: 1s, send: a, steps: [{send: a}]}", "steps take the place of send and expect: write " +
-			"these as the first step"},
+		{"backend", "check: {interval: 1s, send: a, steps: [{send: a}]}", "steps take the place of send: write it as " +
+			"the first step; see f:4:78"},
 		{"backend", "check: {interval: 1s, steps: [{send: a, send_hex: '00'}]}", "send and send_hex are both set"},
 		{"backend", "check: {interval: 1s, steps: [{send: a}, {expect_hex: 0x}]}", `expect_hex "0x" is not hexadecimal`},
 		{"backend", "check: {interval: 1s, steps: [{}]}", "nothing to send or to expect: write send or expect"},

@@ -13,7 +13,7 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	v.alpn(at.of("alpn"), t.ALPN)
 	switch d := newServerTLS(); {
 	case len(t.Certificates) == 0:
-		v.without(at, "has no effect without certificates: write certificates, too", []isSet{
+		v.without(at, "certificates", "has no effect without certificates: write certificates, too", []isSet{
 			{"client_auth", t.ClientAuth != d.ClientAuth}, {"client_ca", t.ClientCA != ""},
 			{"client_crl", t.ClientCRL != ""}, {"client_sans", len(t.ClientSANs) != 0},
 			{"deny_sans", len(t.DenySANs) != 0}, {"ticket_keys", t.TicketKeys != ""},
@@ -24,22 +24,26 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 		v.add(at.of("client_ca"), "client_auth: %s needs client_ca: write the file with the certificates of the "+
 			"authorities of clients", t.ClientAuth)
 	case t.ClientAuth == NoClientAuth && t.ClientCA != "":
-		v.add(at.of("client_ca"), "client_ca has no effect with client_auth: none: write request or require")
+		v.vain(at.of("client_ca"), at.of("client_auth"),
+			"client_ca has no effect with client_auth: none: write request or require")
 	}
 	if t.ClientAuth == NoClientAuth && len(t.Certificates) > 0 && len(t.ClientSANs) > 0 {
-		v.add(at.of("client_sans"), "client_sans has no effect with client_auth: none: write request or require")
+		v.vain(at.of("client_sans"), at.of("client_auth"),
+			"client_sans has no effect with client_auth: none: write request or require")
 	}
 	if t.ClientAuth == NoClientAuth && len(t.Certificates) > 0 && len(t.DenySANs) > 0 {
-		v.add(at.of("deny_sans"), "deny_sans has no effect with client_auth: none: write request or require")
+		v.vain(at.of("deny_sans"), at.of("client_auth"),
+			"deny_sans has no effect with client_auth: none: write request or require")
 	}
 	if n := len(t.DenySANs); n > 0 && strings.HasPrefix(t.DenySANs[n-1], ExceptSAN) {
 		v.add(at.of("deny_sans"), "nothing is denied after the last exception: write a name after it")
 	}
 	if t.ClientCRL != "" && t.ClientCA == "" && len(t.Certificates) > 0 {
-		v.add(at.of("client_crl"), "client_crl requires client_ca: write it, too")
+		v.vain(at.of("client_crl"), at.of("client_auth"), "client_crl requires client_ca: write it, too")
 	}
 	if t.TicketKeys != "" && !t.Tickets {
-		v.add(at.of("ticket_keys"), "ticket_keys has no effect with tickets: false: remove one of them")
+		v.vain(at.of("ticket_keys"), at.of("tickets"),
+			"ticket_keys has no effect with tickets: false: remove one of them")
 	}
 }
 
@@ -50,7 +54,7 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 	v.curves(at.of("curves"), t.Curves, t.MaxVersion)
 	v.alpn(at.of("alpn"), t.ALPN)
 	if !t.Enabled {
-		v.without(at, "has no effect without TLS: write enabled: true, too", []isSet{
+		v.without(at, "enabled", "has no effect without TLS: write enabled: true, too", []isSet{
 			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"crl", t.CRL != ""},
 			{"insecure", t.Insecure},
 			{"cert", t.Cert != ""}, {"key", t.Key != ""}, {"key_password_file", t.KeyPasswordFile != ""},
@@ -60,13 +64,13 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 		return
 	}
 	if t.Insecure && t.CA != "" {
-		v.add(at.of("ca"), "ca has no effect with insecure: remove one of them")
+		v.vain(at.of("ca"), at.of("insecure"), "ca has no effect with insecure: remove one of them")
 	}
 	if t.Insecure && len(t.SANs) > 0 {
-		v.add(at.of("sans"), "sans has no effect with insecure: remove one of them")
+		v.vain(at.of("sans"), at.of("insecure"), "sans has no effect with insecure: remove one of them")
 	}
 	if t.CRL != "" && t.CA == "" {
-		v.add(at.of("crl"), "crl requires ca: write it, too")
+		v.vain(at.of("crl"), at.of("insecure"), "crl requires ca: write it, too")
 	}
 	if t.ServerName == "." && !t.Insecure && len(t.SANs) == 0 {
 		v.add(at.of("server_name"), `server_name "." requires sans: write the names that the certificate may have`)
@@ -85,11 +89,11 @@ type isSet struct {
 	set bool
 }
 
-// without adds a problem for the first setting that is set but has no effect.
-func (v *validator) without(at *step, text string, all []isSet) {
+// without adds a problem for the first setting that is set but has no effect because of another one.
+func (v *validator) without(at *step, because, text string, all []isSet) {
 	for _, s := range all {
 		if s.set {
-			v.add(at.of(s.key), "%s %s", s.key, text)
+			v.vain(at.of(s.key), at.of(because), "%s %s", s.key, text)
 			return
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // all of them.
 type decoder struct {
 	report
-	surplus map[position][]*ast.MappingValueNode // further entries of the mapping at a position, see parseTokens
+	sets sets // of defaults
 }
 
 // section reads a mapping into a struct. Messages call it name.
@@ -32,10 +32,8 @@ func (d *decoder) section(p *place, name string, n ast.Node, s *shape, v reflect
 		d.fail(p, "%s is %sa mapping of %s, not %s%s", name, or, s.keys, describe(n), such)
 		return
 	}
-	for _, entries := range [][]*ast.MappingValueNode{m.Values, d.surplus[p.at]} {
-		for _, entry := range entries {
-			d.setting(p, entry, s, v)
-		}
+	for entry := range p.in.entries(m) {
+		d.setting(p, entry, s, v)
 	}
 }
 
@@ -44,7 +42,7 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 	at := yamltree.PositionOf(entry.Key)
 	name, ok := entry.Key.(*ast.StringNode)
 	if !ok {
-		d.add(at, "a key is plain text, not %s", describe(entry.Key))
+		d.add(p.in, at, "a key is plain text, not %s", describe(entry.Key))
 		return
 	}
 	f := s.byKey[name.Value]
@@ -52,8 +50,11 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 		d.unknownKey(p, name.Value, at, s)
 		return
 	}
+	if s == root && f.key == "defaults" && d.sets.read {
+		return
+	}
 	if first := p.child(f.key); first != nil && first.key.Line != 0 {
-		d.add(at, "%s is already set in line %d", f.key, first.key.Line)
+		d.add(p.in, at, "%s is already set in line %d", f.key, first.key.Line)
 		return
 	}
 	made := p.field(f.key, yamltree.PositionOf(entry.Value))
@@ -67,6 +68,10 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 
 // unknownKey adds an error. If a known key was probably meant, that one does not count as missing.
 func (d *decoder) unknownKey(p *place, key string, at position, s *shape) {
+	if s.single[key] {
+		d.add(p.in, at, "%s is of one %s: write it there", key, strings.ToLower(s.typ.Field(0).Name))
+		return
+	}
 	meant := s.keys.nearest(key)
 	advice := s.keys.propose(meant)
 	foreign := foreignKeys[fold(key)]
@@ -84,7 +89,7 @@ func (d *decoder) unknownKey(p *place, key string, at position, s *shape) {
 			}
 		}
 	}
-	d.addText(at, "key "+quote(key)+" is unknown: "+advice, nil)
+	d.addText(p.in, at, "key "+quote(key)+" is unknown: "+advice, nil)
 	if meant != "" && p.child(meant) == nil {
 		p.field(meant, at).failed = true
 	}
@@ -103,11 +108,15 @@ func (d *decoder) list(p *place, f *field, n ast.Node, v reflect.Value) {
 		if f.shape != nil {
 			all.Index(i).Set(f.shape.fresh)
 		}
+		base := d.base(made, entry, all.Index(i))
 		d.value(made, singular(f.key), entry, f.shape, all.Index(i))
+		d.inherit(made, base, all.Index(i))
 	}
-	if len(s.Values) > 0 {
-		v.Set(all)
+	if len(s.Values) == 0 {
+		v.SetZero() // instead of what is inherited
+		return
 	}
+	v.Set(all)
 }
 
 // value reads a node into a variable. Messages call the setting name.
@@ -146,5 +155,5 @@ func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.V
 // fail adds an error about the value at a place, and suppresses what Validate would then find there.
 func (d *decoder) fail(p *place, format string, args ...any) {
 	p.failed = true
-	d.add(p.at, format, args...)
+	d.add(p.in, p.at, format, args...)
 }

@@ -23,14 +23,14 @@
 //
 // # Adding a setting
 //
-// A setting is a field with a comment in one of the seven files of settings, its default in the New… function, and its
+// A setting is a field with a comment in one of the eight files of settings, its default in the New… function, and its
 // bounds in rules.go. Reading, printing, the schema and docs/configuration.md follow from these. A test demands an
 // entry in example.yaml. Package discovery says how a kind of source is added.
 //
 // # Files
 //
 //	config.go, listener.go, backend.go, discovery.go  the settings, their documentation and defaults
-//	tls.go, accesslog.go, xds.go                      likewise
+//	tls.go, accesslog.go, xds.go, defaults.go         likewise
 //	words.go                  the types of settings with a fixed set of values
 //	policy.go                 the algorithms of load balancing: a row for each
 //	rules.go, forms.go        what a single value must be; forms of text
@@ -40,6 +40,7 @@
 //	validate.go               applies rules
 //	shape.go, key.go          the settings as reflection sees them: keys, types, rules
 //	parse.go                  from a file to a Config
+//	inherit.go                what entries inherit from sets of defaults
 //	tokens.go                 the parser of package goccy/go-yaml in linear time
 //	decode.go, scalars.go, expand.go  from nodes of YAML to values
 //	suggest.go, foreign.go    what a misspelt word means, or a word of another proxy

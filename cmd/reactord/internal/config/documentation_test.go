@@ -25,7 +25,8 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "discovery.go", "tls.go", "accesslog.go", "xds.go")
+	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "discovery.go", "tls.go", "accesslog.go", "xds.go",
+		"defaults.go")
 	if *update {
 		writeComments(t, texts)
 	} else if diff := cmp.Diff(texts, docs()); diff != "" {
@@ -119,7 +120,13 @@ func reference() string {
 				}
 				fmt.Fprintf(&b, "In `%s`%s. ", strings.Join(s.In, "` and `"), as)
 			}
-			b.WriteString(s.Text + "\n\n")
+			b.WriteString(s.Text + "\n")
+			if len(s.Settings) > 0 {
+				b.WriteString("\n")
+			}
+		}
+		if len(s.Settings) == 0 {
+			continue
 		}
 		b.WriteString("| Setting | Value | Default | Description |\n|---|---|---|---|\n")
 		for _, f := range s.Settings {

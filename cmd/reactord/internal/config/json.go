@@ -23,6 +23,7 @@ func jsonObject(s *shape, v reflect.Value) map[string]any {
 	for _, f := range s.fields {
 		x := f.of(v)
 		switch {
+		case f.rule.resolved:
 		case f.isList() && x.Len() == 0:
 		case f.isList():
 			list := make([]any, x.Len())

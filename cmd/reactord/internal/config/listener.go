@@ -7,6 +7,8 @@ import "time"
 type Listener struct {
 	// Name identifies the listener in logs and metrics.
 	Name string
+	// From is the name of the set of [Config.Defaults] to inherit. Empty (default): the set without a name, if any.
+	From string
 	// Address is the address to listen on: "tcp://HOST:PORT", "udp://HOST:PORT", "unix:///PATH", or "unix://@NAME"
 	// (an abstract socket). Port 0 picks a free port. "FIRST-LAST" is a range of up to 4096 ports, each of which is a
 	// listener with separate limits, named after the range with a colon and the port. Once names are resolved, it

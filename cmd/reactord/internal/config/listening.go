@@ -86,7 +86,7 @@ func (v *validator) socket(at *step, a Address, s *Socket) {
 		})
 	}
 	if k, d := &s.KeepAlive, newSocket().KeepAlive; k.Mode != OwnKeepAlive {
-		v.without(at.of("keep_alive"), "has no effect without mode: own: write it, too", []isSet{
+		v.without(at.of("keep_alive"), "mode", "has no effect without mode: own: write it, too", []isSet{
 			{"idle", k.Idle != d.Idle}, {"interval", k.Interval != d.Interval}, {"count", k.Count != d.Count},
 		})
 	}

@@ -42,53 +42,58 @@ func read(name string, r io.Reader) (*Config, *Places, error) {
 // Parse reads a configuration. name is the name of the file in errors. The error joins one [*Error] for each mistake,
 // so its text has a line for each. If data is not valid YAML, only the first error is reported.
 func Parse(name string, data []byte) (*Config, *Places, error) {
-	d := &decoder{report: report{file: name}}
-	c, top := d.decode(data)
+	d := &decoder{}
+	c, top := d.decode(name, data)
 	if c != nil {
-		for _, p := range c.Validate() {
+		for _, p := range d.settle(c, top) {
 			d.problem(top, p)
 		}
 	}
 	if err := d.joined(); err != nil {
 		return nil, nil, err
 	}
-	return c, &Places{name, top}, nil
+	return c, &Places{top}, nil
 }
 
 // decode reads a configuration, which may still break rules, and the places of its settings. It returns a nil Config
 // if there is nothing to read.
-func (d *decoder) decode(data []byte) (*Config, *place) {
-	body := d.document(data)
+func (d *decoder) decode(name string, data []byte) (*Config, *place) {
+	in := &document{file: name}
+	body := d.document(in, data)
 	if body == nil {
 		return nil, nil
 	}
-	c, top := New(), &place{at: yamltree.PositionOf(body)}
+	c, top := New(), &place{in: in, at: yamltree.PositionOf(body)}
+	if m, ok := body.(*ast.MappingNode); ok {
+		d.readSets(top, m)
+		d.finishSets()
+	}
 	d.section(top, "the configuration", body, root, reflect.ValueOf(c).Elem())
 	return c, top
 }
 
-// document returns the file's only document, or nil after an error.
-func (d *decoder) document(data []byte) ast.Node {
+// document returns a file's only document, or nil after an error.
+func (d *decoder) document(in *document, data []byte) ast.Node {
 	top := position{Line: 1, Column: 1}
 	if len(data) > maxFile {
-		d.add(top, "the file is larger than %s", Size(maxFile))
+		d.add(in, top, "the file is larger than %s", Size(maxFile))
 		return nil
 	}
 	if at, ok := invalid(data); ok {
-		d.add(at, "not UTF-8: write text in UTF-8, and other bytes in hexadecimal, as in send_hex")
+		d.add(in, at, "not UTF-8: write text in UTF-8, and other bytes in hexadecimal, as in send_hex")
 		return nil
 	}
-	file, err := d.parseTokens(lexer.Tokenize(string(data)))
+	file, err := in.parseTokens(lexer.Tokenize(string(data)))
 	if err != nil {
-		d.syntax(err)
+		d.syntax(in, err)
 		return nil
 	}
 	body, second := yamltree.Document(file)
 	switch {
 	case second != nil:
-		d.add(second.At, "%s: a file holds one configuration", second.Text)
+		d.add(in, second.At, "%s: a file holds one configuration", second.Text)
 	case body == nil:
-		d.add(top, "the file is empty: write at least one listener and one backend")
+		d.add(in, top, "the file is empty: write at least one listener and one backend")
 	}
 	return body
 }
@@ -114,7 +119,7 @@ func invalid(data []byte) (position, bool) {
 }
 
 // syntax adds an error of the YAML parser as a single line.
-func (d *decoder) syntax(err error) {
+func (d *decoder) syntax(in *document, err error) {
 	t, text := syntaxAt(err)
 	if t != nil && t.Type == token.MappingStartType && t.Prev != nil && strings.HasSuffix(t.Prev.Value, "$") {
 		text += ": write quotes around text with ${"
@@ -123,5 +128,5 @@ func (d *decoder) syntax(err error) {
 		text += ": check the indentation of this line and the next: settings of one mapping begin in the same column"
 	}
 	text = strings.ReplaceAll(text, "'\t'", "'\\t' (a tab: write spaces)")
-	d.add(yamltree.PositionOfToken(t), "not YAML: %s", strings.Join(strings.Fields(text), " "))
+	d.add(in, yamltree.PositionOfToken(t), "not YAML: %s", strings.Join(strings.Fields(text), " "))
 }

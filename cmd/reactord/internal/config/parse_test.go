@@ -316,11 +316,12 @@ func TestErrors(t *testing.T) {
 		name: "an anchor",
 		new:  "drain: {timeout: &t 5s}\n",
 		want: `a.yaml:1:18: timeout is a duration, not an anchor or alias: ` +
-			"write the value itself: write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
+			"write the value itself, or what several entries share below defaults: write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
 	}, {
 		name: "a merged mapping",
 		old:  "  - name: app\n", new: "  - <<: {a: b}\n    name: app\n",
-		want: `a.yaml:6:5: a key is plain text, not an anchor or alias: write the value itself`,
+		want: `a.yaml:6:5: a key is plain text, not an anchor or alias: write the value itself, ` +
+			"or what several entries share below defaults",
 	}, {
 		name: "a value that should be a mapping",
 		new:  "log: debug\n",
@@ -344,7 +345,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
-			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "group", "incoming_cpu", "kubernetes", "limits", ` +
+			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "defaults", "drain", "group", "incoming_cpu", "kubernetes", "limits", ` +
 				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "upgrade", "user", "watch" and "xds", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
@@ -385,7 +386,7 @@ a.yaml:2:10: metrics "localhost": no port: write tcp://localhost:PORT
 a.yaml:7:5: no backend: write the name of a backend
 a.yaml:7:11: name "web" is used twice; see a.yaml:4:11
 a.yaml:8:14: address "tcp://127.0.0.1:8080" is used twice; see a.yaml:5:14
-a.yaml:9:5: listener is a mapping of "access_log", "address", "allow", "backend", "bandwidth", "deny", "inspect_timeout", "max_client_hello", "max_connections", "name", "on_limit", "proxy_protocol", "rate", "routes", "socket", "source_rate", "start_tls", "tls" and "udp", not the number 5
+a.yaml:9:5: listener is a mapping of "access_log", "address", "allow", "backend", "bandwidth", "deny", "from", "inspect_timeout", "max_client_hello", "max_connections", "name", "on_limit", "proxy_protocol", "rate", "routes", "socket", "source_rate", "start_tls", "tls" and "udp", not the number 5
 a.yaml:12:15: server "tcp://127.0.0.1": no port: write tcp://127.0.0.1:PORT
 a.yaml:12:32: port 0 is not allowed: write the port that the server listens on
 a.yaml:13:19: idle_timeout -5s is out of range: write 0s, or 1ms to 87600h

@@ -4,14 +4,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/goccy/go-yaml/ast"
 	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
 type position = yamltree.Position
 
+// document is a file of the configuration, or a set of defaults in it.
+type document struct {
+	file  string
+	order int     // of the file, among those of the configuration
+	set   *string // name of the set of defaults, or nil
+	// surplus has further entries of the mapping at a position: see parseTokens.
+	surplus map[position][]*ast.MappingValueNode
+}
+
 // place has the positions of a setting and of its contents in the file. It is nil for a setting that the file does not
 // have.
 type place struct {
+	in      *document
 	at      position // of the value
 	key     position // of the key; zero for entries of lists, and for a setting whose key is misspelt
 	env     bool     // the value contains an environment variable
@@ -25,14 +36,14 @@ func (p *place) field(key string, at position) *place {
 	if p.fields == nil {
 		p.fields = map[string]*place{}
 	}
-	made := &place{at: at}
+	made := &place{in: p.in, at: at}
 	p.fields[key] = made
 	return made
 }
 
 // entry adds the place of the next entry of a list.
 func (p *place) entry(at position) *place {
-	made := &place{at: at}
+	made := &place{in: p.in, at: at}
 	p.entries = append(p.entries, made)
 	return made
 }
@@ -82,16 +93,31 @@ func (p *place) find(path string) (found *place, exact, failed bool) {
 	return found, true, failed
 }
 
-// Places has the positions of the settings of a [Config] in its file.
+// nearestOwn returns the place of the setting at a path, or of its nearest parent, that is not inherited from a set of
+// defaults.
+func (p *place) nearestOwn(path string) *place {
+	for {
+		if found, _, _ := p.find(path); found.in.set == nil || path == "" {
+			return found
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+}
+
+// String returns "FILE:LINE:COLUMN".
+func (p *place) String() string {
+	return p.in.file + ":" + strconv.Itoa(p.at.Line) + ":" + strconv.Itoa(p.at.Column)
+}
+
+// Places has the positions of the settings of a [Config] in its files.
 type Places struct {
-	file string
-	top  *place
+	top *place
 }
 
 // Errors joins one [*Error] for each of the problems of a [Config] returned by [Load]. Without problems it returns
 // nil.
 func (s *Places) Errors(problems []Problem) error {
-	r := report{file: s.file}
+	var r report
 	for _, p := range problems {
 		r.problem(s.top, p)
 	}
@@ -101,23 +127,22 @@ func (s *Places) Errors(problems []Problem) error {
 // Place returns "FILE:LINE:COLUMN" of the setting at a path of a [Problem], or of its nearest parent in the file.
 func (s *Places) Place(path string) string {
 	found, _, _ := s.top.find(path)
-	return s.file + ":" + strconv.Itoa(found.at.Line) + ":" + strconv.Itoa(found.at.Column)
+	return found.String()
 }
 
-// Origin describes where the value of a setting comes from: "FILE:LINE", "FILE:LINE, environment" if it contains a
-// variable, or "default".
+// Origin describes where the value of a setting comes from: "FILE:LINE", with ", environment" if it contains a
+// variable, and ", defaults" or ", defaults NAME" if it is inherited from a set; or "default".
 func (s *Places) Origin(path string) string {
 	found, exact, _ := s.top.find(path)
 	if !exact {
 		return "default"
 	}
-	return s.origin(found)
-}
-
-func (s *Places) origin(p *place) string {
-	text := s.file + ":" + strconv.Itoa(p.at.Line)
-	if p.env {
+	text := found.in.file + ":" + strconv.Itoa(found.at.Line)
+	if found.env {
 		text += ", environment"
+	}
+	if set := found.in.set; set != nil {
+		text += strings.TrimSuffix(", defaults "+*set, " ")
 	}
 	return text
 }

@@ -45,6 +45,9 @@ func (p *printer) print(c *Config) error {
 // section prints a struct. lead starts its first line, and indent every other line.
 func (p *printer) section(at *step, s *shape, v reflect.Value, lead, indent string) {
 	for _, f := range s.fields {
+		if f.rule.resolved {
+			continue
+		}
 		fmt.Fprintf(p, "%s%s:", lead, f.key)
 		lead = indent
 		below, x := at.of(f.key), f.of(v)

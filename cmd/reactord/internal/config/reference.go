@@ -30,7 +30,7 @@ type Setting struct {
 func Reference() []Section {
 	parents, keys := map[*shape][]string{}, map[*shape][]string{}
 	eachField(root, func(s *shape, f *field) {
-		if f.shape != nil && s != root {
+		if f.shape != nil && s != root && !s.isSet() {
 			parents[f.shape] = appendNew(parents[f.shape], keyOf(s.typ.Name()))
 			keys[f.shape] = appendNew(keys[f.shape], f.key)
 		}
@@ -41,6 +41,10 @@ func Reference() []Section {
 		section := Section{In: parents[s], As: keys[s]}
 		if s != root {
 			section.Key, section.Anchor, section.Text = keyOf(s.typ.Name()), links[s], documentation(s, nil)
+		}
+		if s.isSet() { // the settings are those of listeners or backends
+			all = append(all, section)
+			return
 		}
 		for _, f := range s.fields {
 			setting := Setting{

@@ -65,7 +65,7 @@ func (v *validator) routeTLS(at *step, r *Route, ends bool) {
 		v.add(at.of("passthrough"), "passthrough has no effect on a listener that does not terminate TLS: remove it")
 	}
 	if r.Transport == RawTransport {
-		v.without(at, "has no effect with transport: raw: remove it, or write another transport", []isSet{
+		v.without(at, "transport", "has no effect with transport: raw: remove it, or write another transport", []isSet{
 			{"sni", len(r.SNI) > 0}, {"alpn", len(r.ALPN) > 0}, {"tls", own}, {"passthrough", r.Passthrough},
 		})
 	}

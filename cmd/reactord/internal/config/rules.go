@@ -16,6 +16,8 @@ type rule struct {
 	form     func(text string) string // returns what is wrong with a nonempty text, or ""
 	name     bool                     // form is isName, except for names chosen by a control plane
 	secret   bool                     // printed as Redacted
+	single   bool                     // of one entry: sets of defaults do not have it
+	resolved bool                     // says how the file is written; a Config that was read does not have it
 }
 
 // Bounds shared by several settings.
@@ -103,8 +105,21 @@ var rules = joined(discoveryRules, map[string]rule{
 	"XDSReconnect.Min":        timeout,
 	"XDSReconnect.Max":        timeout,
 
-	"Listener.Name":           {needed: "no name: logs and metrics need one", form: isName, name: true},
-	"Listener.Address":        {needed: "no address: write " + scheme + "HOST:PORT"},
+	"Config.Defaults": {resolved: true},
+	"Defaults.Name":   {form: isName},
+	"Defaults.From":   {form: isName},
+	"Listener.From":   {form: isName, single: true, resolved: true},
+	"Backend.From":    {form: isName, single: true, resolved: true},
+
+	"Discovery.DNS":        {single: true},
+	"Discovery.Files":      {single: true},
+	"Discovery.HTTP":       {single: true},
+	"Discovery.Kubernetes": {single: true},
+
+	"Listener.Name": {
+		needed: "no name: logs and metrics need one", form: isName, name: true, single: true,
+	},
+	"Listener.Address":        {needed: "no address: write " + scheme + "HOST:PORT", single: true},
 	"Listener.MaxConnections": connections,
 	"Listener.OnLimit":        {oneOf: newWords(OnLimits)},
 
@@ -179,7 +194,10 @@ var rules = joined(discoveryRules, map[string]rule{
 	"AccessLog.Refused":  {max: 100_000},
 	"AccessLog.Queue":    {min: 16, max: 1 << 20},
 
-	"Backend.Name":                {needed: "no name: logs and metrics need one", form: isName, name: true},
+	"Backend.Name": {
+		needed: "no name: logs and metrics need one", form: isName, name: true, single: true,
+	},
+	"Backend.Servers":             {single: true},
 	"Backend.MaxConnections":      connections,
 	"Backend.Retries":             {max: 100},
 	"Backend.RetryDelay":          orUnlimited,

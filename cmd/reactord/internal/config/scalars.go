@@ -147,7 +147,7 @@ func describe(n ast.Node) string {
 	case *ast.LiteralNode:
 		return "a block of text"
 	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-		return "an anchor or alias: write the value itself"
+		return "an anchor or alias: write the value itself, or what several entries share below defaults"
 	case *ast.TagNode:
 		return "a tag: write the value itself"
 	}

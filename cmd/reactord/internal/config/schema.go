@@ -22,7 +22,6 @@ type node struct {
 	Default     any              `json:"default,omitempty"`
 	AnyOf       []*node          `json:"anyOf,omitempty"`
 	Items       *node            `json:"items,omitempty"`
-	MinItems    int              `json:"minItems,omitempty"`
 	MinLength   int              `json:"minLength,omitempty"`
 	Properties  map[string]*node `json:"properties,omitempty"`
 	Additional  *bool            `json:"additionalProperties,omitempty"`
@@ -36,7 +35,6 @@ func Schema(w io.Writer) error {
 	top := schemaOf(root)
 	top.Schema = "https://json-schema.org/draft/2020-12/schema"
 	top.Title = "The configuration of reactord"
-	top.Required = []string{"listeners", "backends"}
 	top.Defs = map[string]*node{
 		"variable": {
 			Description: "Text with an environment variable: ${NAME} or ${NAME:-DEFAULT}.",
@@ -79,9 +77,6 @@ func schemaOfField(s *shape, f *field) *node {
 	switch {
 	case f.isList():
 		n = &node{Type: "array", Items: schemaOfValue(f)}
-		if s == root {
-			n.MinItems = 1
-		}
 	default:
 		n = schemaOfValue(f)
 	}

@@ -90,6 +90,7 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 		delete(m, "unknown_key")
 		for _, f := range at.fields {
 			was, path := m[f.key], path+"."+f.key
+			_, present := m[f.key]
 			if !seen[f] {
 				for _, wrong := range wrongValues(f) {
 					m[f.key] = wrong
@@ -99,7 +100,9 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 					delete(m, f.key)
 					both("no "+path, at, m)
 				}
-				m[f.key] = was
+				if m[f.key] = was; !present { // it is not printed
+					delete(m, f.key)
+				}
 			}
 			seen[f] = true
 			switch below := was.(type) {
@@ -128,9 +131,10 @@ func accepted(t *testing.T, s *shape, m map[string]any) bool {
 		t.Fatal(err)
 	}
 	var d decoder
-	body, v := d.document(text), reflect.New(s.typ).Elem()
+	in := &document{file: "f"}
+	body, v := d.document(in, text), reflect.New(s.typ).Elem()
 	v.Set(defaults()[s])
-	d.section(&place{at: yamltree.PositionOf(body)}, "it", body, s, v)
+	d.section(&place{in: in, at: yamltree.PositionOf(body)}, "it", body, s, v)
 	var rules validator
 	rules.section(&step{key: "it", index: -1}, s, v)
 	return len(d.errs)+len(rules.problems) == 0

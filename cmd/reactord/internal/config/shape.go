@@ -16,9 +16,10 @@ type shape struct {
 	fields []*field
 	byKey  map[string]*field
 	keys   *words
-	fresh  reflect.Value // with every default, if the struct is the entry of a list
-	sample string        // an example, for mappings that are easily taken for a scalar; or ""
-	scalar *field        // the field set by a value that is not a mapping; nil if it must be one
+	fresh  reflect.Value   // with every default, if the struct is the entry of a list
+	sample string          // an example, for mappings that are easily taken for a scalar; or ""
+	single map[string]bool // the keys that a set of defaults does not have
+	scalar *field          // the field set by a value that is not a mapping; nil if it must be one
 }
 
 // field is one setting.
@@ -38,11 +39,16 @@ func (f *field) of(mapping reflect.Value) reflect.Value { return mapping.FieldBy
 // isList reports whether the setting is a list.
 func (f *field) isList() bool { return f.typ.Kind() == reflect.Slice }
 
-var root = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
+// root is the shape of a file, and shapeOfSets that of its sets of defaults.
+var (
+	root        = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
+	shapeOfSets = root.byKey["defaults"].shape
+)
 
 // fresh has the defaults of list entries. The defaults of other settings are those of [New].
 var fresh = joined(discoveryDefaults, map[reflect.Type]any{
 	reflect.TypeFor[Config]():          *New(),
+	reflect.TypeFor[Defaults]():        newDefaults(),
 	reflect.TypeFor[Listener]():        NewListener(),
 	reflect.TypeFor[Route]():           NewRoute(),
 	reflect.TypeFor[WeightedBackend](): NewWeightedBackend(),
@@ -80,7 +86,7 @@ func makeShape(t reflect.Type, known map[reflect.Type]*shape) *shape {
 	if s := known[t]; s != nil {
 		return s
 	}
-	s := &shape{typ: t, sample: mappings[t], byKey: map[string]*field{}}
+	s := &shape{typ: t, sample: mappings[t], byKey: map[string]*field{}, single: map[string]bool{}}
 	known[t] = s
 	if v, ok := fresh[t]; ok {
 		s.fresh = reflect.ValueOf(v)
@@ -95,6 +101,10 @@ func makeShape(t reflect.Type, known map[reflect.Type]*shape) *shape {
 			owner = t.FieldByIndex(above).Type
 		}
 		id := owner.Name() + "." + f.Name
+		if rules[id].single && s.isSet() {
+			s.single[snake(f.Name)] = true
+			continue
+		}
 		made := &field{name: f.Name, key: snake(f.Name), id: id, index: f.Index, typ: f.Type, rule: rules[id]}
 		if e := element(f.Type); isSection(e) {
 			made.shape = makeShape(e, known)
@@ -109,6 +119,11 @@ func makeShape(t reflect.Type, known map[reflect.Type]*shape) *shape {
 	slices.Sort(keys)
 	s.keys = newWords(keys)
 	return s
+}
+
+// isSet reports whether the shape has the settings of another one, as a part of a set of defaults.
+func (s *shape) isSet() bool {
+	return s.typ == reflect.TypeFor[ListenerDefaults]() || s.typ == reflect.TypeFor[BackendDefaults]()
 }
 
 // element returns the type of a list's entries, or t if it is not a list.

@@ -27,7 +27,7 @@ func (e *errSyntax) Error() string { return e.text }
 
 // parseTokens parses a file, in pieces if a mapping has many keys: its entries beyond the first pieceKeys go to
 // d.surplus, by the position of the mapping.
-func (d *decoder) parseTokens(tokens token.Tokens) (*ast.File, error) {
+func (d *document) parseTokens(tokens token.Tokens) (*ast.File, error) {
 	first, pieces, err := split(tokens)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,9 @@ type Problem struct {
 	Other string
 	// Err is the system's error behind the problem, or nil. With it, the setting itself may be right.
 	Err error
+
+	because string // the path of the setting that makes the one at Path have no effect
+	either  bool   // of the settings at Path and Other, only one may be set
 }
 
 // String formats the problem as a single line that names the setting.
@@ -98,6 +101,17 @@ func (v *validator) value(at *step, format string, args ...any) *Problem {
 	p := v.add(at, format, args...)
 	p.Setting = at.name()
 	return p
+}
+
+// vain adds a problem of a setting that has no effect because of another one.
+func (v *validator) vain(at, because *step, format string, args ...any) {
+	v.add(at, format, args...).because = because.String()
+}
+
+// either adds a problem of two settings that exclude each other.
+func (v *validator) either(at, other *step, format string, args ...any) {
+	p := v.add(at, format, args...)
+	p.Other, p.either = other.String(), true
 }
 
 // section checks every value of a struct.
