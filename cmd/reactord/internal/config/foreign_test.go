@@ -13,7 +13,7 @@ func TestForeignWords(t *testing.T) {
 		{backend: ", maxconn: 5", want: `key "maxconn" is unknown: write max_connections`},
 		{backend: ", balance: {policy: leastconn}", want: `policy "leastconn" is unknown: write least_connections`},
 		{backend: ", balance: {policy: roundrobin}", want: `did you mean "round_robin"?`},
-		{backend: ", tls: {enabled: true, verify: none}", want: `"verify" is unknown: write insecure_skip_verify: true`},
+		{backend: ", tls: {enabled: true, verify: none}", want: `"verify" is unknown: write insecure: true`},
 		{listener: ", proxy_pass: x", want: `"proxy_pass" is unknown: write backend of a listener`},
 		{listener: ", tls: {cert: x.pem}", want: `as in {certificates: [{cert: /etc/reactord/example.org.pem}]}`},
 		{top: "frontends: []\n", want: `"frontends" is unknown: write listeners`},
