@@ -50,7 +50,7 @@ func (c cost) orUsual() cost {
 func withstand(t *testing.T, a attack) {
 	t.Helper()
 	onEachRing(t, func(t *testing.T, ring string) {
-		config := fmt.Sprintf("ring: %s\nloops: 2\nmetrics: 127.0.0.1:0\n%s", ring, a.config)
+		config := fmt.Sprintf("ring: %s\nloops: 2\nmetrics: {address: 127.0.0.1:0, detail: full}\n%s", ring, a.config)
 		d := spawn(t, a.behind, nil, "serve", "--config", writeConfig(t, config))
 		d.addr = d.await("listening").str("address")
 		d.metrics = d.await("metrics").str("address")

@@ -204,7 +204,7 @@ func readRules(t *testing.T, path string) (all []rule) {
 // monitored is a configuration with something of everything that is measured.
 const monitored = `
 xds: {servers: ['http://127.0.0.1:1'], initial_fetch_timeout: 1ms}
-metrics: 127.0.0.1:0
+metrics: {address: 127.0.0.1:0, detail: full}
 access_log: {path: %[1]s/access.log}
 listeners:
   - {name: web, address: 'tcp://127.0.0.1:0', backend: app}

@@ -26,7 +26,7 @@ func TestRunbook(t *testing.T) {
 	path := filepath.Join(dir, "reactord.yaml")
 	server := serve(t, echo)
 	replace(t, path, `
-metrics: 127.0.0.1:0
+metrics: {address: 127.0.0.1:0, detail: full}
 admin: {address: 'unix://`+dir+`/admin.sock'}
 access_log: {path: `+dir+`/access.log}
 xds: {servers: ['http://127.0.0.1:1'], initial_fetch_timeout: 1ms}

@@ -46,7 +46,7 @@ func TestSandbox(t *testing.T) {
 		writeFile(t, config, fmt.Sprintf(`
 loops: 2
 pin: true
-metrics: 127.0.0.1:0
+metrics: {address: 127.0.0.1:0, detail: full}
 admin: {address: "unix:///run/reactord/admin.sock", group: "%d"}
 access_log: {path: /var/log/reactord/access.log}
 listeners:

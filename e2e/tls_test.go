@@ -80,7 +80,8 @@ func (a *authority) served(d *daemon) string {
 
 // tlsConfig is a file with one listener that ends TLS.
 func tlsConfig(ring, settings, tls, server string) string {
-	return fmt.Sprintf("ring: %s\nmetrics: 127.0.0.1:0\nadmin: {address: 'tcp://127.0.0.1:0'}\n%s\nlisteners:\n"+
+	return fmt.Sprintf("ring: %s\nmetrics: {address: 127.0.0.1:0, detail: full}\n"+
+		"admin: {address: 'tcp://127.0.0.1:0'}\n%s\nlisteners:\n"+
 		"  - name: l\n    address: tcp://127.0.0.1:0\n    backend: b\n    tls: {%s}\nbackends:\n"+
 		"  - {name: b, servers: ['tcp://%s']}\n", ring, settings, tls, server)
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/collector"
+	"github.com/reactord/reactord/internal/series"
 )
 
 var update = flag.Bool("update", false, "write the generated part of docs/metrics.md")
@@ -93,7 +96,7 @@ func TestSeriesDocumentation(t *testing.T) {
 		t.Fatalf("%s has no line %q", seriesFile, seriesGenerated)
 	}
 	families := scrapedWith(t, everything.yaml(t)).families(t)
-	want := formula(t, perGroup(t, families)) + tables(families)
+	want := formula(t, perGroup(t, families)) + tables(families, details(t, families))
 	if *update {
 		if err := os.WriteFile(seriesFile, []byte(written+seriesGenerated+want), 0o644); err != nil {
 			t.Fatal(err)
@@ -105,7 +108,45 @@ func TestSeriesDocumentation(t *testing.T) {
 	}
 }
 
-// formula documents how many series there are.
+// details is at which levels of detail each family is there.
+func details(t *testing.T, families map[string]*dto.MetricFamily) map[string]string {
+	t.Helper()
+	sparse := map[string]bool{}
+	for _, name := range collector.NewCollector(nil).(*series.Collector).Sparse() {
+		sparse[name] = true
+	}
+	f := everything
+	f.detail = "normal"
+	normal := scrapedWith(t, f.yaml(t)).families(t)
+	f.detail = "summary"
+	summary := scrapedWith(t, f.yaml(t)).families(t)
+	all := map[string]string{}
+	for name, f := range families {
+		from := "`full`"
+		switch {
+		case summary[name] != nil:
+			from = "`summary`"
+		case normal[name] != nil:
+			from = "`normal`"
+		case sparse[name] && slices.Contains(labelsOf(f), "server"):
+			from = "`normal`, once it has moved"
+		case sparse[name]:
+			from = "`summary`, once it has moved"
+		}
+		if summary[name] != nil && f.GetType() == dto.MetricType_HISTOGRAM {
+			if labels := labelsOf(f); slices.Contains(labels, "listener") || slices.Contains(labels, "backend") {
+				from = "`full`; before, all together"
+			}
+		}
+		if name == "reactord_backend_servers" {
+			from = "`summary`; other states than `up` once one has been in it"
+		}
+		all[name] = from
+	}
+	return all
+}
+
+// formula documents how many series there are at full detail.
 func formula(t *testing.T, each []int) string {
 	t.Helper()
 	var b strings.Builder
@@ -117,7 +158,7 @@ func formula(t *testing.T, each []int) string {
 			terms = append(terms, fmt.Sprintf("%d·%s", each[i], g.of))
 		}
 	}
-	fmt.Fprintf(&b, "\n## How many series there are\n\n```\n%s\n```\n\n", strings.Join(terms, " + "))
+	fmt.Fprintf(&b, "\n## How many series there are\n\nWith `detail: full`:\n\n```\n%s\n```\n\n", strings.Join(terms, " + "))
 	b.WriteString("| | Number of | Series of each |\n|---|---|---|\n")
 	for i, g := range slices.Backward(groups) {
 		if g.of != "" {
@@ -128,14 +169,14 @@ func formula(t *testing.T, each []int) string {
 }
 
 // tables documents the series of each group.
-func tables(families map[string]*dto.MetricFamily) string {
+func tables(families map[string]*dto.MetricFamily, details map[string]string) string {
 	var b strings.Builder
 	for i, g := range slices.Backward(groups) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s", g.name, g.when)
 		for _, l := range g.labels {
 			fmt.Fprintf(&b, " `%s` is %s.", l, labelValues[l])
 		}
-		b.WriteString("\n\n| Series | Type | Unit | Labels | Description |\n|---|---|---|---|---|\n")
+		b.WriteString("\n\n| Series | Type | Unit | Labels | Detail | Description |\n|---|---|---|---|---|---|\n")
 		for _, name := range slices.Sorted(maps.Keys(families)) {
 			f := families[name]
 			if groupOf(f) != i {
@@ -149,8 +190,8 @@ func tables(families map[string]*dto.MetricFamily) string {
 					labels = append(labels, "`"+l+"`: "+values(f, l))
 				}
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", name, strings.ToLower(f.GetType().String()), unitOf(f),
-				strings.Join(labels, "; "), strings.ReplaceAll(f.GetHelp(), "|", `\|`))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", name, strings.ToLower(f.GetType().String()), unitOf(f),
+				strings.Join(labels, "; "), details[name], strings.ReplaceAll(f.GetHelp(), "|", `\|`))
 		}
 	}
 	return b.String()

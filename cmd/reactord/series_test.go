@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,6 +104,13 @@ func (s *scraped) write(t testing.TB, text string) {
 	}
 }
 
+func (s *scraped) reload(t testing.TB) {
+	t.Helper()
+	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // page is what a scrape gets in the text format.
 func (s *scraped) page(t testing.TB) string {
 	t.Helper()
@@ -153,14 +162,16 @@ func (s *scraped) expect(t testing.TB, lines ...string) {
 // A fleet is how many there are of what has series of its own.
 type fleet struct {
 	loops, listeners, udp, tls, certificates, backends, backendsTLS, servers, sources, xds int
-	noServers                                                                              bool // per_server: false
+	noServers                                                                              bool   // per_server: false
+	detail                                                                                 string // "": full
 }
 
 // yaml is a configuration of the fleet. Nothing connects to its servers.
 func (f fleet) yaml(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "ring: epoll\nloops: %d\nmetrics: {address: 127.0.0.1:0, per_server: %t}\n", f.loops, !f.noServers)
+	fmt.Fprintf(&b, "ring: epoll\nloops: %d\nmetrics: {address: 127.0.0.1:0, per_server: %t, detail: %s}\n",
+		f.loops, !f.noServers, cmp.Or(f.detail, "full"))
 	if f.xds > 0 {
 		b.WriteString("xds: {servers: ['http://127.0.0.1:1'], initial_fetch_timeout: 1ms}\n")
 	}
@@ -188,14 +199,16 @@ func (f fleet) yaml(t testing.TB) string {
 	if err := os.WriteFile(list, []byte("[]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	servers := 0
 	for i := range f.backends + f.backendsTLS {
 		fmt.Fprintf(&b, "- name: b%d\n", i)
 		if i >= f.backends {
 			b.WriteString("  tls: {enabled: true, insecure: true}\n")
 		}
 		b.WriteString("  servers:\n")
-		for j := range f.more(i, f.backends+f.backendsTLS, f.servers) {
-			fmt.Fprintf(&b, "  - 10.%d.%d.%d:80\n", i, j/250, j%250+1)
+		for range f.more(i, f.backends+f.backendsTLS, f.servers) {
+			fmt.Fprintf(&b, "  - 10.0.%d.%d:80\n", servers/250, servers%250+1)
+			servers++
 		}
 		if f.more(i, f.backends+f.backendsTLS, f.sources) > 0 {
 			fmt.Fprintf(&b, "  files: [{path: %s}]\n", list)

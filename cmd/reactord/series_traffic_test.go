@@ -79,7 +79,7 @@ func TestSeriesOfTraffic(t *testing.T) {
 	if err := os.WriteFile(list, fmt.Appendf(nil, `[{"targets": [%q]}]`, echo(t)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf(`metrics: 127.0.0.1:0
+	text := fmt.Sprintf(`metrics: {address: 127.0.0.1:0, detail: full}
 loops: 2
 listeners:
 - {name: web, backend: app, address: 127.0.0.1:0}

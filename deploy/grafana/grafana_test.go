@@ -228,3 +228,32 @@ func TestProvisioning(t *testing.T) {
 		}
 	}
 }
+
+// Panels that show more with metrics.detail: full say so, and no other panels do.
+func TestDetail(t *testing.T) {
+	text, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := map[string]bool{}
+	row := regexp.MustCompile("(?m)^\\| `(reactord_\\w+)` \\|(?:[^|]*\\|){3} `full`")
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		full[m[1]] = true
+	}
+	if len(full) == 0 {
+		t.Fatal("docs/metrics.md has no series of the level full")
+	}
+	dashboards(t, func(t *testing.T, _ []byte, d dashboard) {
+		for _, p := range d.Panels {
+			needs := false
+			for _, q := range p.Targets {
+				for _, m := range selector.FindAllStringSubmatch(q.Expr, -1) {
+					needs = needs || full[strings.TrimSuffix(m[1], "_bucket")]
+				}
+			}
+			if says := strings.Contains(p.Description, "metrics.detail: full"); says != needs {
+				t.Errorf("%s: it needs full: %v, its description says so: %v", p.Title, needs, says)
+			}
+		}
+	})
+}

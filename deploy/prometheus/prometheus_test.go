@@ -192,3 +192,37 @@ func TestValuesAreFormatted(t *testing.T) {
 		}
 	}
 }
+
+// detailed is a row of docs/metrics.md: the name of a series, and from which level of detail on it is there.
+var detailed = regexp.MustCompile("(?m)^\\| `(reactord_\\w+)` \\|(?:[^|]*\\|){3} `(\\w+)`")
+
+// Alerts and recording rules need no series that the default level of detail lacks: below full, histograms have the same
+// names, and no labels.
+func TestDefaultDetail(t *testing.T) {
+	text, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := map[string]string{}
+	for _, m := range detailed.FindAllStringSubmatch(string(text), -1) {
+		levels[m[1]] = m[2]
+	}
+	part := regexp.MustCompile(`_(bucket|sum|count)$`)
+	for _, r := range slices.Concat(rules(t, "alerts.yml"), rules(t, "rules.yml")) {
+		for _, name := range metric.FindAllString(regexp.MustCompile(`\w+:\w+:\w+`).ReplaceAllString(r.Expr, ""), -1) {
+			if !strings.HasPrefix(name, "reactord_") {
+				continue
+			}
+			level := levels[name]
+			if level == "" && part.MatchString(name) {
+				continue // of a histogram
+			}
+			if level != "summary" && level != "normal" {
+				t.Errorf("%s%s: %s is there from %q on", r.Alert, r.Record, name, level)
+			}
+		}
+	}
+	if len(levels) < 80 {
+		t.Errorf("docs/metrics.md has %d series", len(levels))
+	}
+}

@@ -49,6 +49,18 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// Sparse returns the names of the families that are sparse.
+func (c *Collector) Sparse() (names []string) {
+	for _, d := range c.described {
+		d.describe(func(d *Desc) {
+			if d.sparse {
+				names = append(names, d.name)
+			}
+		})
+	}
+	return names
+}
+
 // metric adapts a metric of a [Scrape] to a registry.
 type metric struct {
 	desc *prometheus.Desc

@@ -5,5 +5,7 @@
 // [prometheus.Collector] for any registry. A [Gatherer] collects the same series in less time, and reuses the memory of
 // earlier scrapes: a series allocates nothing.
 //
+// A series that is sparse is left out of a scrape with a [Ledger] until it has moved.
+//
 // The names of all series begin with reactord_.
 package series

@@ -17,6 +17,7 @@ type Scrape struct {
 	spans         arena[span]
 	pairs         arena[pair]
 	lists         arena[list]
+	ledger        *Ledger // nil: nothing is left out
 }
 
 func newScrape() *Scrape { return &Scrape{families: map[*Desc]*dto.MetricFamily{}} }
@@ -56,7 +57,13 @@ func (s *Scrape) add(desc *Desc, kind dto.MetricType, m *dto.Metric) {
 }
 
 // Of returns the owner of series that have these labels: NAME, VALUE and so on.
-func (s *Scrape) Of(labels ...string) Owner { return Owner{s, s.with(nil, labels)} }
+func (s *Scrape) Of(labels ...string) Owner {
+	o := Owner{scrape: s, labels: s.with(nil, labels)}
+	if s.ledger != nil {
+		o.known = s.ledger.owner(o.labels)
+	}
+	return o
+}
 
 // with adds further labels to pairs, in the order of their names.
 func (s *Scrape) with(pairs []*dto.LabelPair, labels []string) []*dto.LabelPair {
@@ -80,21 +87,28 @@ func (s *Scrape) with(pairs []*dto.LabelPair, labels []string) []*dto.LabelPair 
 type Owner struct {
 	scrape *Scrape
 	labels []*dto.LabelPair // in the order of their names
+	known  *ledgerOwner     // nil: nothing is left out
 }
 
 // Count sends a counter with further labels, NAME, VALUE and so on.
 func (o Owner) Count(desc *Desc, n float64, labels ...string) {
-	o.send(desc, dto.MetricType_COUNTER, n, o.scrape.with(o.labels, labels))
+	o.send(desc, dto.MetricType_COUNTER, n, labels)
 }
 
 // Value sends a gauge with further labels.
 func (o Owner) Value(desc *Desc, v float64, labels ...string) {
-	o.send(desc, dto.MetricType_GAUGE, v, o.scrape.with(o.labels, labels))
+	o.send(desc, dto.MetricType_GAUGE, v, labels)
 }
 
-func (o Owner) send(desc *Desc, kind dto.MetricType, value float64, labels []*dto.LabelPair) {
+func (o Owner) send(desc *Desc, kind dto.MetricType, value float64, labels []string) {
+	if desc.sparse && o.known != nil {
+		var ok bool
+		if value, ok = o.known.shown(desc, kind, value, labels); !ok {
+			return
+		}
+	}
 	m := o.scrape.samples.next()
-	m.value, m.Label, m.Counter, m.Gauge = value, labels, nil, nil
+	m.value, m.Label, m.Counter, m.Gauge = value, o.scrape.with(o.labels, labels), nil, nil
 	if kind == dto.MetricType_COUNTER {
 		m.counter.Value, m.Counter = &m.value, &m.counter
 	} else {

@@ -52,6 +52,7 @@ func (c proxyCommand) config() *config.Config {
 	cfg.Ring, cfg.Loops, cfg.Pin, cfg.IncomingCPU, cfg.MinWait = c.Ring, c.Loops, c.Pin, c.IncomingCPU, c.MinWait
 	cfg.User, cfg.Group = c.User, c.Group
 	cfg.Metrics.Address, cfg.Admin.Address = c.Metrics, c.Admin
+	cfg.Metrics.Detail = config.FullDetail // of one listener and one backend
 	cfg.Drain.Timeout = c.DrainTimeout
 	cfg.Log = config.Log{Level: c.LogLevel, Format: c.LogFormat}
 

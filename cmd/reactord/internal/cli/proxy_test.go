@@ -34,6 +34,7 @@ backends: [{name: servers, servers: ["tcp://app:9000"]}]
 	if err != nil {
 		t.Fatal(err)
 	}
+	file.Metrics.Detail = config.FullDetail // flags set it: there is one listener
 	if diff := cmp.Diff(file, c.config()); diff != "" {
 		t.Errorf("-file +flags\n%s", diff)
 	}
@@ -47,7 +48,7 @@ func TestEveryFlagReachesTheConfiguration(t *testing.T) {
 		"--log-level=warn", "--log-format=json")
 	want := config.New()
 	want.Ring, want.Loops, want.Pin, want.MinWait = "epoll", 10, true, 13*time.Microsecond
-	want.Metrics.Address = config.Address{Host: "e", Port: 11}
+	want.Metrics.Address, want.Metrics.Detail = config.Address{Host: "e", Port: 11}, config.FullDetail
 	want.Drain.Timeout = 12 * time.Second
 	want.Log = config.Log{Level: "warn", Format: "json"}
 	l, b := config.NewListener(), config.NewBackend()

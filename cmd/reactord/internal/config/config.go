@@ -77,8 +77,12 @@ type Metrics struct {
 	// of Prometheus exporters. Empty (default): plain HTTP without a password. A reload cannot change the path;
 	// changes of the content apply from the next request on. See "TLS and passwords" in docs/operating.md.
 	WebConfigFile string
-	// PerServer exposes the series of single servers. Without them, those of their backends remain; 10 000 servers
-	// have 230 000 series. Default: true.
+	// Detail selects the series: "normal" (default) leaves out what has never happened, and has the histograms of all
+	// listeners and backends together; "summary" also leaves out the series of single servers; "full" has every series
+	// from the first scrape on, and the histograms of each listener and backend. See docs/metrics.md.
+	Detail Detail
+	// PerServer exposes the series of single servers, unless Detail is "summary". Without them, those of their backends
+	// remain. Default: true.
 	PerServer bool
 }
 
@@ -200,7 +204,7 @@ type Kubernetes struct {
 func New() *Config {
 	return &Config{
 		Ring:       "auto",
-		Metrics:    Metrics{PerServer: true},
+		Metrics:    Metrics{Detail: NormalDetail, PerServer: true},
 		Admin:      Admin{Mode: 0o600},
 		Log:        Log{Level: "info", Format: "auto"},
 		AccessLog:  newAccessLog(),

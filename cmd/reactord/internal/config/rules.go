@@ -59,6 +59,7 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Log.Format": {oneOf: newWords(LogFormats)},
 
 	"Metrics.WebConfigFile": filePath,
+	"Metrics.Detail":        {oneOf: newWords(Details)},
 
 	"Admin.Address":       {form: isAdminAddress},
 	"Admin.WebConfigFile": filePath,

@@ -131,6 +131,16 @@ const (
 	IPv6Address AddressType = "IPv6"
 )
 
+// Detail is how many series the metrics have.
+type Detail string
+
+// The values of [Detail].
+const (
+	SummaryDetail Detail = "summary"
+	NormalDetail  Detail = "normal"
+	FullDetail    Detail = "full"
+)
+
 // AccessLogFormat is the format of the lines of the access log.
 type AccessLogFormat string
 
@@ -144,6 +154,7 @@ const (
 // Values of the settings that are one of a fixed set, in the order in which messages list them.
 var (
 	Rings             = []string{"auto", "io_uring", "epoll"}
+	Details           = []Detail{SummaryDetail, NormalDetail, FullDetail}
 	LogLevels         = []string{"debug", "info", "warn", "error"}
 	LogFormats        = []string{"auto", "json", "console"}
 	Transports        = []Transport{AutoTransport, TLSTransport, RawTransport, AnyTransport}

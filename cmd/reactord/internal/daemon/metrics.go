@@ -3,6 +3,7 @@ package daemon
 import (
 	"net/http"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/collector"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
@@ -11,14 +12,17 @@ import (
 	"github.com/reactord/reactord/metrics"
 )
 
-// stats returns a reading of the proxy. It shows a drain from the beginning of the delay, before the proxy drains.
+// stats returns the reading of the proxy that the metrics are made from, with the detail that is in force.
 func (d *daemon) stats() stats.All {
-	s := d.proxy.Stats()
-	if s.Process != nil && d.lifecycle.drainBegan.Load() != nil {
-		s.Process.Draining = true
+	want := stats.Wanted{Servers: true}
+	if f := d.configuration.file.Load(); f != nil {
+		m := &f.Config.Metrics
+		want.Servers = m.PerServer && m.Detail != config.SummaryDetail
+		want.Full = m.Detail == config.FullDetail
 	}
-	if f := d.configuration.file.Load(); f != nil && !f.Config.Metrics.PerServer {
-		s.Servers = nil
+	s := d.proxy.Read(want)
+	if s.Process != nil && d.lifecycle.drainBegan.Load() != nil {
+		s.Process.Draining = true // from the beginning of the delay, before the proxy drains
 	}
 	return s
 }

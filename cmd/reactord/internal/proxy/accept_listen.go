@@ -23,8 +23,7 @@ import (
 // were given, if some were: another one would get datagrams of clients whose sessions other loops have.
 func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 	p := c.proxy
-	s := &sharedListener{key: l.Key(), address: l.Bind, path: l.Path}
-	s.admission.Init(p.budget)
+	s := p.newSharedListener(l.Key(), l.Bind, l.Path)
 	for _, w := range p.workers {
 		one := newListener(w, s)
 		one.options = l.Socket

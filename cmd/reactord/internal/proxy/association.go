@@ -104,14 +104,28 @@ func (a *association) release(list *intrusive.List) {
 	w, l := a.worker(), a.listener
 	a.give()
 	if a.why != reasonMoved {
+		took := w.loop.Now() - a.began
 		l.stats.closed[a.why].Add(1)
-		l.stats.duration.Observe(w.loop.Now() - a.began)
+		l.stats.duration.Observe(took)
+		w.totals.duration.Observe(took)
 	}
 	w.forget(&a.links, list)
 	if w.forFD.length != 0 {
 		w.retryWaiting() // before the listener accepts another connection
 	}
 	l.connClosed()
+}
+
+// connected notes that the server was reached, by an attempt from began to now.
+func (a *association) connected(began, now int64) {
+	a.server.Connected(began, now)
+	a.worker().totals.connectTime.Observe(now - began)
+}
+
+// firstByte notes that the server has sent its first byte.
+func (a *association) firstByte(now int64) {
+	a.listener.stats.firstByte.Observe(now - a.began)
+	a.worker().totals.firstByte.Observe(now - a.began)
 }
 
 func (a *association) backendName() string {

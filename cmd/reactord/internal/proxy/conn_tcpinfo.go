@@ -57,8 +57,10 @@ func (c *conn) askTCP(side int, to *TCP) {
 func (c *conn) countTCP(sides *[2]TCP) {
 	if t := &sides[client]; t.Known {
 		c.listener.stats.tcp.Observe(t.RTT, t.Retransmits)
+		c.worker().totals.tcp[client].Observe(t.RTT, t.Retransmits)
 	}
 	if t := &sides[server]; t.Known && c.server != nil {
 		c.server.TCP.Observe(t.RTT, t.Retransmits)
+		c.worker().totals.tcp[server].Observe(t.RTT, t.Retransmits)
 	}
 }

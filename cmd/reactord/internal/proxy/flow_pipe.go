@@ -134,7 +134,7 @@ func (p *pipe) moved(n int) {
 // count counts bytes of a side.
 func (c *conn) count(side, n int) {
 	if side == server && c.pipes[server].bytes == 0 {
-		c.listener.stats.firstByte.Observe(c.loop().Now() - c.began)
+		c.firstByte(c.loop().Now())
 	}
 	c.lastFrom = uint8(side)
 	c.pipes[side].bytes += uint64(n)

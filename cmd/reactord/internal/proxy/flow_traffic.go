@@ -18,12 +18,13 @@ type traffic struct {
 }
 
 // readTraffic adds up what all loops have moved.
-func (s *sharedListener) readTraffic(out *stats.Listener) {
+func (s *sharedListener) readTraffic(out *stats.Listener, full bool) {
 	for i, reason := range udp.Drops {
-		out.DroppedDatagrams = append(out.DroppedDatagrams, stats.Count{Reason: reason})
+		dropped := stats.Count{Reason: reason}
 		for _, l := range s.loops {
-			out.DroppedDatagrams[i].Count += l.traffic.dropped[i].Load()
+			dropped.Count += l.traffic.dropped[i].Load()
 		}
+		out.DroppedDatagrams.Add(dropped, full)
 	}
 	for _, l := range s.loops {
 		t := &l.traffic

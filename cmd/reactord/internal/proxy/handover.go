@@ -175,8 +175,7 @@ func (p *Proxy) listenerFor(r *handover.Record) *sharedListener {
 	defer h.mu.Unlock()
 	s := h.listeners[r.Listener]
 	if s == nil {
-		s = &sharedListener{key: r.Listener, address: r.Listener.Bind, path: r.Listener.Path}
-		s.admission.Init(p.budget)
+		s = p.newSharedListener(r.Listener, r.Listener.Bind, r.Listener.Path)
 		retired := &plan.Listener{}
 		retired.Name = r.ListenerName
 		s.settings.Store(&settings{Listener: retired})

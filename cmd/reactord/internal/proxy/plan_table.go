@@ -42,6 +42,12 @@ type sharedListener struct {
 	given     int         // of its sockets, so many were given to the process
 }
 
+func (p *Proxy) newSharedListener(key plan.ListenerKey, address netip.AddrPort, path string) *sharedListener {
+	s := &sharedListener{key: key, address: address, path: path}
+	s.admission.Init(p.budget)
+	return s
+}
+
 // settings are those of a listener in a plan. They are immutable: the next plan has other ones. A connection uses
 // those that were in force when it was accepted.
 type settings struct {

@@ -43,8 +43,32 @@ type listenerStats struct {
 	logged       logEvery     // warnings about limits
 }
 
+// totals are the distributions of all listeners and backends on one loop, also of those that are retired. No other loop
+// writes to them.
+type totals struct {
+	duration, firstByte, connectTime, queueTime stats.Durations
+	tcp                                         [2]stats.TCPCounts // with clients, with servers
+}
+
+func (p *Proxy) readTotals() *stats.Totals {
+	all := stats.Totals{CheckTime: p.upstreams.CheckTime.Read()}
+	for _, w := range p.workers {
+		t := &w.totals
+		all.Duration.Add(t.duration.Read())
+		all.FirstByte.Add(t.firstByte.Read())
+		all.ConnectTime.Add(t.connectTime.Read())
+		all.QueueTime.Add(t.queueTime.Read())
+		all.ClientRTT.Add(t.tcp[client].RTT())
+		all.ServerRTT.Add(t.tcp[server].RTT())
+	}
+	return &all
+}
+
 // Stats reads the proxy's counters. Listeners that are retired have none.
-func (p *Proxy) Stats() stats.All {
+func (p *Proxy) Stats() stats.All { return p.Read(stats.Wanted{Servers: true, Full: true}) }
+
+// Read reads those of the counters that are wanted.
+func (p *Proxy) Read(want stats.Wanted) stats.All {
 	out := stats.All{
 		Process: &stats.Process{
 			Connections:      p.Open(),
@@ -59,19 +83,32 @@ func (p *Proxy) Stats() stats.All {
 		},
 		Loops: p.LoopStats(),
 	}
+	if !want.Full {
+		out.Totals = p.readTotals()
+	}
+	backends, servers := p.upstreams.Count() // about as many as there are below
+	out.Backends = make([]stats.Backend, 0, backends)
+	if want.Servers {
+		out.Servers = make([]stats.Server, 0, servers)
+	}
 	for b, servers := range p.upstreams.All() {
-		next := b.Stats(servers)
-		cmp.Or(p.backends.find(b), &noBackend).read(&next)
-		if b.Keys() == nil {
-			next.Handshakes = nil
+		next := b.Stats(servers, want.Full)
+		shared := cmp.Or(p.backends.find(b), &noBackend)
+		shared.read(&next, want.Full)
+		if b.Keys() != nil {
+			next.Handshakes = shared.handshakes.read(want.Full)
 		}
 		out.Backends = append(out.Backends, next)
-		for _, s := range servers {
-			out.Servers = append(out.Servers, s.Stats())
+		if want.Servers {
+			for _, s := range servers {
+				out.Servers = append(out.Servers, s.Read(want.Full))
+			}
 		}
 	}
-	for _, s := range p.table.Load().listeners {
-		out.Listeners = append(out.Listeners, s.read())
+	listeners := p.table.Load().listeners
+	out.Listeners = make([]stats.Listener, 0, len(listeners))
+	for _, s := range listeners {
+		out.Listeners = append(out.Listeners, s.read(want.Full))
 	}
 	return out
 }
@@ -87,15 +124,18 @@ func (p *Proxy) LoopStats() []stats.Loop {
 	return all
 }
 
-func (s *sharedListener) read() stats.Listener {
+func (s *sharedListener) read(full bool) stats.Listener {
 	settings := s.settings.Load()
-	out := s.stats.read(settings.Name)
-	s.readTraffic(&out)
-	out.Address, out.Network = s.place(), string(cmp.Or(s.key.Network, config.TCPNetwork))
+	out := s.stats.read(settings.Name, full)
+	s.readTraffic(&out, full)
+	if full {
+		out.Address = s.place()
+	}
+	out.Network = string(cmp.Or(s.key.Network, config.TCPNetwork))
 	out.Backend, out.Routes = settings.Backend, len(settings.Routes)
 	ends := settings.terminations
-	if len(ends) == 0 {
-		out.Handshakes = nil
+	if len(ends) != 0 {
+		out.Handshakes = s.stats.handshakes.read(full)
 	}
 	for _, of := range ends {
 		first := len(out.Certificates)
@@ -113,7 +153,7 @@ func (s *sharedListener) read() stats.Listener {
 	return out
 }
 
-func (l *listenerStats) read(name string) stats.Listener {
+func (l *listenerStats) read(name string, full bool) stats.Listener {
 	out := stats.Listener{
 		Name:             name,
 		Connections:      l.current.Load(),
@@ -122,22 +162,22 @@ func (l *listenerStats) read(name string) stats.Listener {
 		Pauses:           l.pauses.Load(),
 		PausedSeconds:    float64(l.paused.Load()) / 1e9,
 		ThrottledSeconds: float64(l.throttled.Load()) / 1e9,
-		RTT:              l.tcp.RTT(),
 		Retransmits:      l.tcp.Retransmits(),
-		Duration:         l.duration.Read(),
-		FirstByte:        l.firstByte.Read(),
-		Handshakes:       l.handshakes.read(),
+	}
+	if full {
+		out.Duration, out.FirstByte, out.RTT = l.duration.Read(), l.firstByte.Read(), l.tcp.RTT()
+		out.Ended = make(stats.Tally[stats.EndCount], 0, len(closeReasons))
 	}
 	for i, reason := range acceptReasons {
-		out.AcceptErrors = append(out.AcceptErrors, stats.Count{Reason: reason, Count: l.acceptErrors[i].Load()})
+		out.AcceptErrors.Add(stats.Count{Reason: reason, Count: l.acceptErrors[i].Load()}, full)
 	}
 	for v, reason := range rejectionReasons {
 		if reason != "" {
-			out.Rejected = append(out.Rejected, stats.Count{Reason: reason, Count: l.rejected[v].Load()})
+			out.Rejected.Add(stats.Count{Reason: reason, Count: l.rejected[v].Load()}, full)
 		}
 	}
 	for i, e := range closeReasons {
-		out.Ended = append(out.Ended, stats.EndCount{By: e.By, Phase: e.Phase, Count: l.closed[i].Load()})
+		out.Ended.Add(stats.EndCount{By: e.By, Phase: e.Phase, Count: l.closed[i].Load()}, full)
 	}
 	return out
 }

@@ -94,11 +94,13 @@ func (p *Proxy) forgetBackends(backends map[string]*upstream.Backend) {
 // noBackend is read for a backend that has had no connection.
 var noBackend sharedBackend
 
-// read completes a reading of the backend. It takes no lock.
-func (s *sharedBackend) read(out *stats.Backend) {
-	out.Queued, out.QueueTime = int(s.queued.Load()), s.queueTime.Read()
+// read completes a reading of the backend, except its handshakes. It takes no lock.
+func (s *sharedBackend) read(out *stats.Backend, full bool) {
+	if full {
+		out.QueueTime = s.queueTime.Read()
+	}
+	out.Queued = int(s.queued.Load())
 	out.NoServer, out.QueueRefused = s.noServer.Load(), s.queueRefused.Load()
-	out.Handshakes = s.handshakes.read()
 }
 
 // groupChanged resumes connections for which a change of the servers has made room. From any thread.
@@ -180,10 +182,11 @@ func (s *sharedBackend) enterQueue(size int) bool {
 	}
 }
 
-// leaveQueue gives the place back, and counts how long it was taken.
-func (s *sharedBackend) leaveQueue(ns int64) {
+// leaveQueue gives the place of a connection of w back, and counts how long it was taken.
+func (s *sharedBackend) leaveQueue(w *worker, ns int64) {
 	s.queued.Add(-1)
 	s.queueTime.Observe(ns)
+	w.totals.queueTime.Observe(ns)
 }
 
 // Resume implements [limit.Resumer].

@@ -170,7 +170,7 @@ func noPort(err error) bool {
 // finish ends the dial: bytes flow.
 func (d *dial) finish() {
 	c := d.conn
-	c.server.Connected(d.began, d.connectedAt)
+	c.connected(d.began, d.connectedAt)
 	d.absolve()
 	c.log.connected(d.connectedAt)
 	if d.handshaking {
@@ -458,7 +458,7 @@ func (d *dial) queue(t *task.T) error {
 	c.log.queued(began, q.queued.Load()-1)
 	_, err := task.Await(t, sender.Timeout(l.queue.wait(&d.task.place, c),
 		c.loop().SleepUntil(d.deadlineFor(began, c.config.Queue.Timeout))))
-	q.leaveQueue(c.loop().Now() - began)
+	q.leaveQueue(c.worker(), c.loop().Now()-began)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return d.fail(reasonQueueTimeout, err)
 	}

@@ -245,11 +245,11 @@ func (h *handshakeStats) count(c *tls.Conn, err error) {
 }
 
 // read returns what was counted so far.
-func (h *handshakeStats) read() (all stats.Tally[stats.Handshakes]) {
+func (h *handshakeStats) read(full bool) (all stats.Tally[stats.Handshakes]) {
 	for v := range h {
 		for r := range h[v] {
 			if v > 0 || r >= tlsFailed { // what succeeds has a version
-				all = append(all, stats.Handshakes{Version: tlsVersions[v], Result: tlsResults[r], Count: h[v][r].Load()})
+				all.Add(stats.Handshakes{Version: tlsVersions[v], Result: tlsResults[r], Count: h[v][r].Load()}, full)
 			}
 		}
 	}

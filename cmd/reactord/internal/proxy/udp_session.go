@@ -111,8 +111,8 @@ func (x *session) Bind(s *reactor.Socket) error {
 // Answered notes the first datagram of the server: until it comes, the server is not known to be there.
 func (x *session) Answered() {
 	x.answered = x.loop().Now()
-	x.server.Connected(x.began, x.answered)
-	x.listener.stats.firstByte.Observe(x.answered - x.began)
+	x.connected(x.began, x.answered)
+	x.firstByte(x.answered)
 }
 
 // Refused notes that the server does not take datagrams.

@@ -55,6 +55,7 @@ type worker struct {
 	state     workerState
 	accessLog *accesslog.Writer // in force, if the plan has one
 	logLine   accesslog.Record  // that is being filled
+	totals    totals
 
 	// Waiting for descriptors; see worker_descriptors.go.
 	forFD            waitQueue     // connections without one for the server's side

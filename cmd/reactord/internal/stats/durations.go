@@ -72,3 +72,19 @@ type Histogram struct {
 	Cells []uint64      `json:"-"`
 	Total time.Duration `json:"-"`
 }
+
+// Add adds what another reading has observed. The zero Histogram takes its bounds.
+func (h *Histogram) Add(other Histogram) {
+	if h.Cells == nil {
+		*h = other
+		return
+	}
+	for i, n := range other.Counts {
+		h.Counts[i] += n
+	}
+	for i, n := range other.Cells {
+		h.Cells[i] += n
+	}
+	h.Total += other.Total
+	h.Sum = h.Total.Seconds()
+}

@@ -8,6 +8,25 @@ type All struct {
 	Listeners []Listener
 	Backends  []Backend
 	Servers   []Server
+	Totals    *Totals // nil: listeners and backends have distributions of their own
+}
+
+// Totals are distributions of all listeners, backends and servers, those that have left the plan included.
+type Totals struct {
+	Duration    Histogram // see [Listener]
+	FirstByte   Histogram
+	ClientRTT   Histogram
+	ConnectTime Histogram // see [Backend]
+	QueueTime   Histogram
+	CheckTime   Histogram
+	ServerRTT   Histogram // see [Server]
+}
+
+// Wanted selects what a reading of a proxy has.
+type Wanted struct {
+	Servers bool
+	// Full adds counts of 0, addresses, and the durations of each listener and backend instead of those of all.
+	Full bool
 }
 
 // AccessLog counts lines of the access log.

@@ -5,11 +5,19 @@ import (
 	"slices"
 )
 
-// Tally counts events by kind. Its elements are a fixed set, in a fixed order. Its JSON leaves out what never happened.
+// Tally counts events by kind. Its elements are a fixed set, in a fixed order; a reading that
+// is not full has only those that happened. Its JSON leaves out what never happened.
 type Tally[T interface{ happened() bool }] []T
 
 // IsZero reports whether nothing happened.
 func (t Tally[T]) IsZero() bool { return !slices.ContainsFunc(t, T.happened) }
+
+// Add adds a count, or leaves it out if nothing happened and zero is false.
+func (t *Tally[T]) Add(c T, zero bool) {
+	if zero || c.happened() {
+		*t = append(*t, c)
+	}
+}
 
 // MarshalJSON returns the counts above zero.
 func (t Tally[T]) MarshalJSON() ([]byte, error) {

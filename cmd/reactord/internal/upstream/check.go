@@ -175,6 +175,7 @@ func (s *Server) checked(err error, took time.Duration) {
 	}
 	s.checking.counts[result].Add(1)
 	s.Backend.checkTime.Observe(int64(took))
+	s.Backend.directory.CheckTime.Observe(int64(took))
 	last := &stats.Check{Ended: time.Now().UTC(), Took: stats.Of(took), OK: err == nil}
 	if err != nil {
 		last.Error = err.Error()

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -32,6 +33,8 @@ type Config struct {
 // Directory holds the backends of a proxy.
 type Directory struct {
 	Config
+	CheckTime stats.Durations // of the completed checks of all backends, also those that have left
+
 	inForce   atomic.Pointer[table]       // committed last
 	planned   table                       // prepared last; owned by the planner
 	inherited map[serverKey]*ServerHealth // handed over; owned by the planner

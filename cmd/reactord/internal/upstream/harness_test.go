@@ -53,7 +53,7 @@ func onLoop(l *reactor.Loop, f func()) {
 // read reads the backends in force and their servers.
 func (r *running) read() (backends []stats.Backend, servers []stats.Server) {
 	for b, of := range r.All() {
-		backends = append(backends, b.Stats(of))
+		backends = append(backends, b.Stats(of, true))
 		for _, s := range of {
 			servers = append(servers, s.Stats())
 		}

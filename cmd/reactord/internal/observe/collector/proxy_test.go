@@ -165,6 +165,87 @@ reactord_server_weight{backend="app",server="b\"\\"} 0
 `)
 }
 
+// A reading that is not full has the histograms of everything, and of the rest what has moved, which begins with 0. The
+// families that tell a server up from down, and a backend with a server from one without, are there from the beginning.
+func TestSparseProxySeries(t *testing.T) {
+	all := seen()
+	all.Process, all.Loops = nil, nil
+	all.Totals = &stats.Totals{Duration: observed(1), ConnectTime: observed(2, 3), ServerRTT: roundTrips(1, 2)}
+	all.Listeners = append(all.Listeners, stats.Listener{Name: "dns", Network: "udp"})
+	all.Backends = append(all.Backends, stats.Backend{Name: "idle", States: stats.Tally[stats.Count]{{Reason: "up"}}})
+	all.Servers[1].EffectiveWeight = 1
+	seriestest.Lint(t, seriestest.Expose(t, NewCollector(func() stats.All { return all })))
+	expectButBuckets(t, NewCollector(func() stats.All { return all }), `
+reactord_backend_connections{backend="app"} 3
+reactord_backend_connections{backend="idle"} 0
+reactord_backend_connections_limit{backend="app"} 50
+reactord_backend_connections_total{backend="app"} 10
+reactord_backend_connections_total{backend="idle"} 0
+reactord_backend_no_server_total{backend="app"} 0
+reactord_backend_panic_mode{backend="app"} 1
+reactord_backend_panics_total{backend="app"} 0
+reactord_backend_queue_duration_seconds_sum{backend=""} 0
+reactord_backend_queue_duration_seconds_count{backend=""} 0
+reactord_backend_queue_length{backend="app"} 1
+reactord_backend_queue_refused_total{backend="app"} 0
+reactord_backend_retries_refused_total{backend="app"} 0
+reactord_backend_servers{backend="app",state="down"} 2
+reactord_backend_servers{backend="app",state="up"} 1
+reactord_backend_servers{backend="idle",state="up"} 0
+reactord_connection_duration_seconds_sum{listener=""} 1
+reactord_connection_duration_seconds_count{listener=""} 1
+reactord_connection_first_byte_seconds_sum{listener=""} 0
+reactord_connection_first_byte_seconds_count{listener=""} 0
+reactord_connections_closed_total{listener="web",phase="connect",term_by="server"} 0
+reactord_connections_closed_total{listener="web",phase="data",term_by="client"} 0
+reactord_listener_accept_errors_total{listener="web",reason="emfile"} 0
+reactord_listener_connections{listener="dns"} 0
+reactord_listener_connections{listener="web"} 2
+reactord_listener_connections_limit{listener="dns"} 0
+reactord_listener_connections_limit{listener="web"} 100
+reactord_listener_connections_total{listener="dns"} 0
+reactord_listener_connections_total{listener="web"} 9
+reactord_listener_paused_seconds_total{listener="web"} 0
+reactord_listener_pauses_total{listener="web"} 0
+reactord_listener_receive_bytes_total{listener="dns"} 0
+reactord_listener_receive_bytes_total{listener="web"} 1.099511627776e+12
+reactord_listener_receive_datagrams_total{listener="dns"} 0
+reactord_listener_rejected_total{listener="web",reason="limit"} 0
+reactord_listener_retransmitted_segments_total{listener="web"} 0
+reactord_listener_rtt_seconds_sum{listener=""} 0
+reactord_listener_rtt_seconds_count{listener=""} 0
+reactord_listener_throttled_seconds_total{listener="web"} 0
+reactord_listener_transmit_bytes_total{listener="dns"} 0
+reactord_listener_transmit_bytes_total{listener="web"} 4
+reactord_listener_transmit_datagrams_total{listener="dns"} 0
+reactord_server_check_duration_seconds_sum{backend=""} 0
+reactord_server_check_duration_seconds_count{backend=""} 0
+reactord_server_checks_total{backend="app",result="failure",server="a:1"} 0
+reactord_server_checks_total{backend="app",result="success",server="a:1"} 0
+reactord_server_connect_duration_seconds_sum{backend=""} 5
+reactord_server_connect_duration_seconds_count{backend=""} 2
+reactord_server_connect_failures_total{backend="app",reason="refused",server="a:1"} 0
+reactord_server_connections{backend="app",server="a:1"} 2
+reactord_server_connections{backend="app",server="b\"\\"} 0
+reactord_server_connections_limit{backend="app",server="a:1"} 20
+reactord_server_connections_total{backend="app",server="a:1"} 8
+reactord_server_connections_total{backend="app",server="b\"\\"} 0
+reactord_server_downtime_seconds_total{backend="app",server="a:1"} 0
+reactord_server_ejections_total{backend="app",server="a:1"} 0
+reactord_server_retransmitted_segments_total{backend="app",server="a:1"} 0
+reactord_server_retries_total{backend="app",server="a:1"} 0
+reactord_server_rtt_seconds_sum{backend="",server=""} 3
+reactord_server_rtt_seconds_count{backend="",server=""} 2
+reactord_server_state{backend="app",server="b\"\\",state="down"} 1
+reactord_server_transitions_total{backend="app",server="a:1"} 0
+reactord_server_up{backend="app",server="a:1"} 1
+reactord_server_up{backend="app",server="b\"\\"} 0
+reactord_server_weight{backend="app",server="a:1"} 2.5
+reactord_udp_sessions{listener="dns"} 0
+reactord_udp_sessions_total{listener="dns"} 0
+`)
+}
+
 // expectButBuckets compares all series of c with want, but the buckets of histograms.
 func expectButBuckets(t *testing.T, c prometheus.Collector, want string) {
 	t.Helper()
