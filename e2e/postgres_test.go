@@ -19,6 +19,12 @@ import (
 // not run as root.
 func postgres(t *testing.T, settings ...string) string {
 	t.Helper()
+	return postgresWith(t, nil, settings...)
+}
+
+// postgresWith is the same with files of its data folder, by their names.
+func postgresWith(t *testing.T, files map[string]string, settings ...string) string {
+	t.Helper()
 	bin := postgresBin(t)
 	as := postgresUser(t)
 	home, err := os.MkdirTemp("", "reactord-postgres-") //nolint:usetesting // another user must be able to enter it
@@ -35,6 +41,15 @@ func postgres(t *testing.T, settings ...string) string {
 	initdb.Dir = home
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	for name, text := range files {
+		file := filepath.Join(data, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(file, int(as.Uid), int(as.Gid)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	addr := testenv.Vacant(t)
 	host, port, _ := net.SplitHostPort(addr)

@@ -153,6 +153,20 @@ type Check struct {
 	Initial InitialState
 	// Port is the port to check. 0 (default): the server's.
 	Port int
+	// Protocol is what the check speaks. "tcp" (default): Send and Expect, or Steps. "postgresql": the server asks for a
+	// login; with Role or Password, the check logs in. "mysql": the server greets, or with User, lets that user in without
+	// a password. "redis": the server answers PING.
+	Protocol CheckProtocol
+	// User is the user to log in as, with the protocols postgresql, redis and mysql. Default: "reactord" for postgresql,
+	// and else none.
+	User string
+	// Password is the password of the user, with the protocols postgresql and redis. PostgreSQL receives it by
+	// SCRAM-SHA-256, or in clear text over TLS or a unix socket. Empty (default): none.
+	Password string
+	// Database is the database to connect to, with the protocol postgresql. Default: "postgres".
+	Database string
+	// Role is what the server must be, with the protocols postgresql and redis: "any" (default), "primary" or "replica".
+	Role Role
 	// Send is the text to send once connected, with escapes as \r and \n in YAML's double quotes.
 	Send string
 	// SendHex is the same in hexadecimal digits. Set only one of the two.
@@ -165,7 +179,8 @@ type Check struct {
 	// Steps lists several exchanges in place of Send and Expect, such as a login and a question. Each answer is searched
 	// for behind the one that the step before expected. Timeout limits all of them together.
 	Steps []CheckStep
-	// TLS performs a TLS handshake before anything is sent, with the backend's client certificate if there is one.
+	// TLS performs a TLS handshake before anything is sent, with the backend's client certificate if there is one. With
+	// the protocol postgresql, the server is asked for TLS first.
 	// Default: false.
 	TLS bool
 	// TLSServerName is the server name to request and to verify, by the authorities of the backend's tls.ca or else
@@ -254,7 +269,7 @@ type KeepAlive struct {
 func NewBackend() Backend {
 	return Backend{
 		Balance:          Balance{Policy: P2C, IPv4Prefix: 32, IPv6Prefix: 64},
-		Check:            Check{Timeout: 2 * time.Second, Rise: 2, Fall: 3, Initial: WaitForCheck},
+		Check:            newCheck(),
 		Agent:            Agent{Interval: 2 * time.Second, Timeout: time.Second},
 		Ejection:         Ejection{Failures: 5, Time: 10 * time.Second, MaxTime: 5 * time.Minute, MaxPercent: 50},
 		Queue:            Queue{Size: 1024, Timeout: 5 * time.Second},
@@ -269,6 +284,12 @@ func NewBackend() Backend {
 		LifetimeJitter:   10,
 		KeepAlive:        KeepAlive{Idle: time.Minute, Interval: 15 * time.Second, Count: 4},
 		Buffer:           64 * KiB,
+	}
+}
+
+func newCheck() Check {
+	return Check{
+		Timeout: 2 * time.Second, Rise: 2, Fall: 3, Initial: WaitForCheck, Protocol: CheckTCP, Role: AnyRole,
 	}
 }
 

@@ -259,6 +259,7 @@ func (v *validator) check(at *step, b *Backend) {
 	c, agent := &b.Check, b.Agent.Port != 0
 	v.exchange(at, &CheckStep{c.Send, c.SendHex, c.Expect, c.ExpectHex})
 	v.checkSteps(at, c)
+	v.checkProtocol(at, c)
 	if c.TLSServerName != "" && !c.TLS {
 		v.vain(at.of("tls_server_name"), at.of("tls"),
 			"tls_server_name has no effect without TLS: write tls: true, too")
@@ -279,6 +280,7 @@ func (v *validator) check(at *step, b *Backend) {
 		key string
 		set bool
 	}{
+		{"protocol", c.Protocol != CheckTCP && c.Protocol != ""},
 		{"fast_interval", c.FastInterval != 0}, {"down_interval", c.DownInterval != 0}, {"port", c.Port != 0},
 		{"send", c.Send != ""}, {"send_hex", c.SendHex != ""}, {"expect", c.Expect != ""}, {"expect_hex", c.ExpectHex != ""},
 		{"steps", len(c.Steps) > 0},
@@ -318,6 +320,33 @@ func (v *validator) checkSteps(of *step, c *Check) {
 		if *s == (CheckStep{}) {
 			v.add(at, "nothing to send or to expect: write send or expect")
 		}
+	}
+}
+
+// checkProtocol finds settings that the protocol of a check does not have.
+func (v *validator) checkProtocol(at *step, c *Check) {
+	p := c.Protocol
+	if p == "" || !slices.Contains(CheckProtocols, p) {
+		return // reported already
+	}
+	named, sql := p != CheckTCP, p == CheckPostgreSQL
+	for _, s := range []struct {
+		key      string
+		set, has bool
+	}{
+		{"user", c.User != "", named}, {"password", c.Password != "", p.KnowsRoles()},
+		{"database", c.Database != "", sql}, {"role", c.Role != "" && c.Role != AnyRole, p.KnowsRoles()},
+		{"tls", c.TLS, p != CheckMySQL}, {"send", c.Send != "", !named}, {"send_hex", c.SendHex != "", !named},
+		{"expect", c.Expect != "", !named}, {"expect_hex", c.ExpectHex != "", !named},
+		{"steps", len(c.Steps) > 0, !named},
+	} {
+		if s.set && !s.has {
+			v.vain(at.of(s.key), at.of("protocol"),
+				"%s does not fit the protocol %s: remove it, or write another protocol", s.key, p)
+		}
+	}
+	if p == CheckRedis && c.User != "" && c.Password == "" {
+		v.add(at.of("user"), "user requires password: write it, too")
 	}
 }
 

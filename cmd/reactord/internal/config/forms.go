@@ -221,6 +221,17 @@ func isShort(s string) string {
 	return ""
 }
 
+// isCredential checks a user, a password or a database of a check.
+func isCredential(s string) string {
+	switch {
+	case len(s) > 1024:
+		return "is longer than 1024 bytes"
+	case strings.ContainsRune(s, 0):
+		return "has a zero byte"
+	}
+	return ""
+}
+
 // isText checks what holds for every text.
 func isText(s string) string {
 	if !utf8.ValidString(s) {

@@ -108,6 +108,30 @@ const (
 	InitiallyUp   InitialState = "up"
 )
 
+// CheckProtocol is what a health check speaks.
+type CheckProtocol string
+
+// The values of [CheckProtocol].
+const (
+	CheckTCP        CheckProtocol = "tcp"
+	CheckPostgreSQL CheckProtocol = "postgresql"
+	CheckMySQL      CheckProtocol = "mysql"
+	CheckRedis      CheckProtocol = "redis"
+)
+
+// KnowsRoles reports whether a check can find out whether the server is the primary.
+func (p CheckProtocol) KnowsRoles() bool { return p == CheckPostgreSQL || p == CheckRedis }
+
+// Role is what a server is among its replicas.
+type Role string
+
+// The values of [Role].
+const (
+	AnyRole Role = "any"
+	Primary Role = "primary"
+	Replica Role = "replica"
+)
+
 // DNSType selects the records that are looked up.
 type DNSType string
 
@@ -162,6 +186,8 @@ var (
 	OnLimits          = []OnLimit{WaitOnLimit, RejectOnLimit}
 	States            = []string{"up", "drain", "maintenance"}
 	InitialStates     = []InitialState{WaitForCheck, InitiallyDown, InitiallyUp}
+	CheckProtocols    = []CheckProtocol{CheckTCP, CheckPostgreSQL, CheckMySQL, CheckRedis}
+	Roles             = []Role{AnyRole, Primary, Replica}
 	AddressTypes      = []AddressType{AnyAddress, IPv4Address, IPv6Address}
 	DNSTypes          = []DNSType{DNSIP, DNSA, DNSAAAA, DNSAOrAAAA, DNSAAAAOrA, DNSSRV}
 	StartTLSProtocols = []StartTLS{NoStartTLS, PostgreSQL, SMTP, IMAP, POP3}

@@ -59,8 +59,8 @@ func simulatedBackend(b plan.Backend) plan.Backend {
 // simplify replaces a dialogue by one question and one answer: a simulated server gives the answers that a check
 // expects, or none.
 func simplify(c *config.Check) {
-	if len(c.Steps) > 0 {
-		c.Send, c.Expect, c.Steps = "steps\r\n", "answers\r\n", nil
+	if protocol := c.Protocol; len(c.Steps) > 0 || protocol != config.CheckTCP && protocol != "" {
+		c.Send, c.Expect, c.Steps, c.Protocol = "steps\r\n", "answers\r\n", nil, config.CheckTCP
 	}
 }
 

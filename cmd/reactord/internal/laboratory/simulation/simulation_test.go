@@ -76,7 +76,8 @@ func TestCalm(t *testing.T) {
 // Servers answer a check that is a dialogue, whatever it is about, until they hang.
 func TestDialogues(t *testing.T) {
 	for name, check := range map[string]config.Check{
-		"steps": {Steps: []config.CheckStep{{Send: "AUTH x\r\n", Expect: "+OK"}, {Send: "ROLE\r\n", ExpectHex: "6d61"}}},
+		"steps":      {Steps: []config.CheckStep{{Send: "AUTH x\r\n", Expect: "+OK"}, {Send: "ROLE\r\n", ExpectHex: "6d61"}}},
+		"a protocol": {Protocol: config.CheckPostgreSQL, Role: config.Primary},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hangs := []serveraddr.Addr{serveraddr.MustParse("10.0.0.1:8080")}

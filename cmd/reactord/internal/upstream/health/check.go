@@ -45,6 +45,11 @@ func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) e
 			}
 		}
 		var stream io.ReadWriter = conn
+		if c.TLS && c.Protocol == config.CheckPostgreSQL {
+			if err := p.requestTLS(conn); err != nil {
+				return err
+			}
+		}
 		if c.TLS {
 			p.step = "TLS handshake"
 			client := netconn.Client(conn, keys.Check(c.TLSServerName))
@@ -52,6 +57,14 @@ func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) e
 				return err
 			}
 			stream = client
+		}
+		switch c.Protocol {
+		case config.CheckPostgreSQL:
+			return p.postgreSQL(stream, c, c.TLS || to.IsUnix())
+		case config.CheckMySQL:
+			return p.mySQL(stream, c)
+		case config.CheckRedis:
+			return p.redis(stream, c)
 		}
 		return p.converse(stream, steps)
 	})

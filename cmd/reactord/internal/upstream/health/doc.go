@@ -35,6 +35,7 @@
 //	state.go    the states of a server, by successes and failures in a row
 //	check.go    a check
 //	exchange.go what a check sends and expects
+//	postgresql.go, scram.go, mysql.go, redis.go  checks that know a protocol
 //	agent.go    a question to an agent, and its answer
 //	probe.go    the connection of both
 package health

@@ -54,6 +54,7 @@ func (p *probe) converse(rw io.ReadWriter, steps []exchange) error {
 		if len(steps) > 1 {
 			p.in = fmt.Sprintf("step %d: ", i+1)
 		}
+		p.hidden = append(p.hidden, bytes.FieldsFunc(x.send, func(r rune) bool { return r <= ' ' })...)
 		if err := p.send(rw, x.send); err != nil {
 			return err
 		}
@@ -91,10 +92,10 @@ func (p *probe) expect(r io.Reader, want []byte) error {
 // minSecret is the shortest word that redact hides: shorter ones are no secrets, and would hide too much.
 const minSecret = 4
 
-// redact hides in an answer the words that were sent before, of which one may be a password: some servers quote the
-// command that they refuse.
+// redact hides in an answer the password, or the words that were sent before, of which one may be a password: some
+// servers quote the command that they refuse.
 func (p *probe) redact(got []byte) []byte {
-	for _, word := range bytes.FieldsFunc(p.sent, func(r rune) bool { return r <= ' ' }) {
+	for _, word := range p.hidden {
 		if len(word) >= minSecret {
 			got = bytes.ReplaceAll(got, word, []byte(config.Redacted))
 		}

@@ -39,12 +39,12 @@ type probe struct {
 	t      *task.T
 	loop   *reactor.Loop
 	socket reactor.Socket
-	in     string // step of the check that it is in, for errors; "" if there is only one
-	step   string // current step, for errors
-	ended  bool   // whether the peer has sent EOF
-	sent   []byte // by send
-	got    []byte // received so far
-	used   int    // bytes of got that earlier steps have used
+	in     string   // step of the check that it is in, for errors; "" if there is only one
+	step   string   // current step, for errors
+	ended  bool     // whether the peer has sent EOF
+	hidden [][]byte // what errors do not show
+	got    []byte   // received so far
+	used   int      // bytes of got that earlier steps have used
 }
 
 // run connects to an address, calls ask in a task, and closes the connection, all within the timeout.
@@ -130,12 +130,26 @@ func (p *probe) receive(r io.Reader, limit int, found func(got []byte) bool) ([]
 	}
 }
 
+// take receives n bytes, and uses them.
+func (p *probe) take(r io.Reader, n int) ([]byte, error) {
+	got, err := p.receive(r, answerLimit, func(got []byte) bool { return len(got) >= n })
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("connection closed after %s", quote(p.redact(got)))
+	case errors.Is(err, io.ErrShortBuffer):
+		return nil, fmt.Errorf("the answer is longer than %d bytes: %s", answerLimit, quote(p.redact(got)))
+	case err != nil:
+		return nil, err
+	}
+	p.used += n
+	return got[:n], nil
+}
+
 func (p *probe) send(w io.Writer, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
 	p.step = p.in + "send"
-	p.sent = append(p.sent, b...)
 	_, err := w.Write(b)
 	return err
 }
