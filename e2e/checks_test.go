@@ -22,8 +22,8 @@ func verdicts(t *testing.T, ring string, checks map[string]string) map[string]st
 	for name, check := range checks {
 		addr, settings, _ := strings.Cut(check, " ")
 		text += fmt.Sprintf("  - {name: %s, address: '127.0.0.1:0', backend: %s}\n", name, name)
-		backends += fmt.Sprintf("  - {name: %s, servers: ['%s'], check: {interval: 1h, fall: 1, rise: 1, %s}}\n",
-			name, addr, settings)
+		backends += fmt.Sprintf("  - {name: %s, servers: ['%s'], check: {interval: 1h, fall: 1, rise: 1, timeout: 10s, "+
+			"%s}}\n", name, addr, settings)
 	}
 	file := filepath.Join(dir, "reactord.yaml")
 	write(t, file, text+backends)
@@ -96,14 +96,13 @@ func TestCheckPostgreSQL(t *testing.T) {
 		"md5":      primary + " " + pg + ", user: md5, password: s3same",
 		"database": primary + " " + pg + ", user: test, database: nowhere, role: primary",
 		"notls":    primary + " " + pg + ", tls: true",
-		"mysql":    primary + " protocol: mysql",
 	}, map[string]string{
 		"unnamed": "no pg_hba.conf entry", "on-replica": "no pg_hba.conf entry", "asks": "up", "primary": "up",
 		"replica": "up",
 		"wrong":   "check failed: role: replica, want primary", "scram": "up",
 		"bad": "login: receive: the server answers with an error: \"FATAL 28P01", "none": "write password",
 		"clear": "in clear text: use TLS or SCRAM", "md5": "not supported (5)", "database": "3D000",
-		"notls": "the server refuses TLS", "mysql": "greeting: ",
+		"notls": "the server refuses TLS",
 	})
 }
 

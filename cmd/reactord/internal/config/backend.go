@@ -153,9 +153,10 @@ type Check struct {
 	Initial InitialState
 	// Port is the port to check. 0 (default): the server's.
 	Port int
-	// Protocol is what the check speaks. "tcp" (default): Send and Expect, or Steps. "postgresql": the server asks for a
-	// login; with Role or Password, the check logs in. "mysql": the server greets, or with User, lets that user in without
-	// a password. "redis": the server answers PING.
+	// Protocol is what the check speaks. "tcp" (default): Send and Expect, or Steps. "udp": the same in datagrams; a
+	// question is sent again within Timeout, and without Expect any answer will do. "postgresql": the server asks for a
+	// login; with Role or Password, the check logs in. "mysql": the server greets, or with User, lets that user in
+	// without a password. "redis": the server answers PING.
 	Protocol CheckProtocol
 	// User is the user to log in as, with the protocols postgresql, redis and mysql. Default: "reactord" for postgresql,
 	// and else none.

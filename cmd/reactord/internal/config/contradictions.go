@@ -217,6 +217,7 @@ func (v *validator) unixServers(at *step, b *Backend) {
 	}{
 		{at.of("source_addresses"), len(b.SourceAddresses) > 0}, {at.of("check").of("port"), b.Check.Port != 0},
 		{at.of("agent").of("port"), b.Agent.Port != 0},
+		{at.of("check").of("protocol"), b.Check.Protocol == CheckUDP},
 	} {
 		if s.set {
 			v.add(s.at, "%s does not fit the server %s: a unix socket has no IP address and no port", s.at.name(), server)
@@ -329,14 +330,14 @@ func (v *validator) checkProtocol(at *step, c *Check) {
 	if p == "" || !slices.Contains(CheckProtocols, p) {
 		return // reported already
 	}
-	named, sql := p != CheckTCP, p == CheckPostgreSQL
+	named, sql := p != CheckTCP && p != CheckUDP, p == CheckPostgreSQL
 	for _, s := range []struct {
 		key      string
 		set, has bool
 	}{
 		{"user", c.User != "", named}, {"password", c.Password != "", p.KnowsRoles()},
 		{"database", c.Database != "", sql}, {"role", c.Role != "" && c.Role != AnyRole, p.KnowsRoles()},
-		{"tls", c.TLS, p != CheckMySQL}, {"send", c.Send != "", !named}, {"send_hex", c.SendHex != "", !named},
+		{"tls", c.TLS, p != CheckMySQL && p != CheckUDP}, {"send", c.Send != "", !named}, {"send_hex", c.SendHex != "", !named},
 		{"expect", c.Expect != "", !named}, {"expect_hex", c.ExpectHex != "", !named},
 		{"steps", len(c.Steps) > 0, !named},
 	} {
@@ -345,8 +346,23 @@ func (v *validator) checkProtocol(at *step, c *Check) {
 				"%s does not fit the protocol %s: remove it, or write another protocol", s.key, p)
 		}
 	}
+	if p == CheckUDP {
+		v.udpCheck(at, c)
+	}
 	if p == CheckRedis && c.User != "" && c.Password == "" {
 		v.add(at.of("user"), "user requires password: write it, too")
+	}
+}
+
+// udpCheck finds steps without a question: over UDP, no server speaks first.
+func (v *validator) udpCheck(at *step, c *Check) {
+	if len(c.Steps) == 0 && c.Send == "" && c.SendHex == "" {
+		v.add(at.of("protocol"), "the protocol udp requires something to send: write send or send_hex, too")
+	}
+	for i, s := range c.Steps {
+		if s.Send == "" && s.SendHex == "" {
+			v.add(at.of("steps").nth(i), "the protocol udp requires something to send: write send or send_hex, too")
+		}
 	}
 }
 

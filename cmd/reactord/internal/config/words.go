@@ -114,6 +114,7 @@ type CheckProtocol string
 // The values of [CheckProtocol].
 const (
 	CheckTCP        CheckProtocol = "tcp"
+	CheckUDP        CheckProtocol = "udp"
 	CheckPostgreSQL CheckProtocol = "postgresql"
 	CheckMySQL      CheckProtocol = "mysql"
 	CheckRedis      CheckProtocol = "redis"
@@ -186,7 +187,7 @@ var (
 	OnLimits          = []OnLimit{WaitOnLimit, RejectOnLimit}
 	States            = []string{"up", "drain", "maintenance"}
 	InitialStates     = []InitialState{WaitForCheck, InitiallyDown, InitiallyUp}
-	CheckProtocols    = []CheckProtocol{CheckTCP, CheckPostgreSQL, CheckMySQL, CheckRedis}
+	CheckProtocols    = []CheckProtocol{CheckTCP, CheckUDP, CheckPostgreSQL, CheckMySQL, CheckRedis}
 	Roles             = []Role{AnyRole, Primary, Replica}
 	AddressTypes      = []AddressType{AnyAddress, IPv4Address, IPv6Address}
 	DNSTypes          = []DNSType{DNSIP, DNSA, DNSAAAA, DNSAOrAAAA, DNSAAAAOrA, DNSSRV}

@@ -77,6 +77,7 @@ func TestCalm(t *testing.T) {
 func TestDialogues(t *testing.T) {
 	for name, check := range map[string]config.Check{
 		"steps":      {Steps: []config.CheckStep{{Send: "AUTH x\r\n", Expect: "+OK"}, {Send: "ROLE\r\n", ExpectHex: "6d61"}}},
+		"datagrams":  {Protocol: config.CheckUDP, Send: "PING"},
 		"a protocol": {Protocol: config.CheckPostgreSQL, Role: config.Primary},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/sender/task"
+	"golang.org/x/sys/unix"
 )
 
 // lineLimit limits an agent's line in bytes.
@@ -55,7 +56,7 @@ var unreported = AgentReport{Weight: 100}
 // It is called by the function of t, which runs on a loop.
 func AskAgent(t *task.T, to serveraddr.Addr, a *config.Agent, before AgentReport) (AgentReport, error) {
 	report, to := before, to.WithPort(uint16(a.Port))
-	err := run(t, to, cmp.Or(a.Timeout, defaultAgentTimeout), func(p *probe, c *netconn.Conn) error {
+	err := run(t, to, unix.SOCK_STREAM, cmp.Or(a.Timeout, defaultAgentTimeout), func(p *probe, c *netconn.Conn) error {
 		if err := p.send(c, []byte(a.Send)); err != nil {
 			return err
 		}

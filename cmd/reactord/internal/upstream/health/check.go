@@ -13,6 +13,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/wire/proxyproto"
 	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/sender/task"
+	"golang.org/x/sys/unix"
 )
 
 // answerLimit limits the bytes of an answer that are searched.
@@ -38,7 +39,17 @@ func Check(t *task.T, to serveraddr.Addr, c *config.Check, keys *certs.Client) e
 	if c.Port != 0 {
 		to = to.WithPort(uint16(c.Port))
 	}
-	return run(t, to, cmp.Or(c.Timeout, defaultTimeout), func(p *probe, conn *netconn.Conn) error {
+	timeout := cmp.Or(c.Timeout, defaultTimeout)
+	if c.Protocol == config.CheckUDP {
+		var header []byte
+		if c.Proxy {
+			header = proxyLocal
+		}
+		return run(t, to, unix.SOCK_DGRAM, timeout, func(p *probe, _ *netconn.Conn) error {
+			return p.exchangeUDP(steps, header, timeout/udpTries)
+		})
+	}
+	return run(t, to, unix.SOCK_STREAM, timeout, func(p *probe, conn *netconn.Conn) error {
 		if c.Proxy {
 			if err := p.send(conn, proxyLocal); err != nil {
 				return err

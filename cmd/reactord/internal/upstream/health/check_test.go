@@ -93,6 +93,40 @@ func TestUnixCheck(t *testing.T) {
 	})
 }
 
+// A check asks a server on a unix socket, in the file system or abstract, in several steps.
+func TestUnixDialogue(t *testing.T) {
+	for _, at := range []string{fmt.Sprintf("@reactord-dialogue-%d", os.Getpid()), filepath.Join(t.TempDir(), "s")} {
+		ln, err := net.Listen("unix", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				_ = c.SetDeadline(time.Now().Add(patience))
+				answers(c, 1, "+OK\r\n", "master\r\n")
+				c.Close()
+			}
+		}()
+		onRings(t, func(t *testing.T, l *looping) {
+			for role, good := range map[string]bool{"master": true, "slave": false} {
+				c := config.Check{Timeout: patience, Steps: []config.CheckStep{login[0], {Send: "ROLE\n", Expect: role}}}
+				err := l.do(func(t *task.T) error { return Check(t, serveraddr.Unix(at), &c, nil) })
+				if (err == nil) != good {
+					t.Errorf("%s, %s: %v", at, role, err)
+				}
+			}
+		})
+		ln.Close()
+		<-ended
+	}
+}
+
 func TestConnect(t *testing.T) {
 	onRings(t, func(t *testing.T, l *looping) {
 		to := server(t, silent)

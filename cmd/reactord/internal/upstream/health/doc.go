@@ -24,6 +24,9 @@
 // that; one that does not answer may not see the connection at all, because the reset can overtake the end of the
 // handshake.
 //
+// Over UDP, a question is sent four times within the timeout until the answer has come. A server without a socket
+// refuses by ICMP, and a firewall may, too. Of a datagram, 4 KiB are searched.
+//
 // # Threads
 //
 // Everything except Preload runs on the loop that the Monitor was started on. A loop that is stopped ends its checks;
@@ -35,6 +38,7 @@
 //	state.go    the states of a server, by successes and failures in a row
 //	check.go    a check
 //	exchange.go what a check sends and expects
+//	udp.go      the same over UDP
 //	postgresql.go, scram.go, mysql.go, redis.go  checks that know a protocol
 //	agent.go    a question to an agent, and its answer
 //	probe.go    the connection of both

@@ -54,7 +54,7 @@ func (p *probe) converse(rw io.ReadWriter, steps []exchange) error {
 		if len(steps) > 1 {
 			p.in = fmt.Sprintf("step %d: ", i+1)
 		}
-		p.hidden = append(p.hidden, bytes.FieldsFunc(x.send, func(r rune) bool { return r <= ' ' })...)
+		p.hide(x.send)
 		if err := p.send(rw, x.send); err != nil {
 			return err
 		}
@@ -91,6 +91,11 @@ func (p *probe) expect(r io.Reader, want []byte) error {
 
 // minSecret is the shortest word that redact hides: shorter ones are no secrets, and would hide too much.
 const minSecret = 4
+
+// hide keeps the words of what is sent out of errors.
+func (p *probe) hide(sent []byte) {
+	p.hidden = append(p.hidden, bytes.FieldsFunc(sent, func(r rune) bool { return r <= ' ' })...)
+}
 
 // redact hides in an answer the password, or the words that were sent before, of which one may be a password: some
 // servers quote the command that they refuse.

@@ -47,11 +47,14 @@ type probe struct {
 	used   int      // bytes of got that earlier steps have used
 }
 
-// run connects to an address, calls ask in a task, and closes the connection, all within the timeout.
+// run connects a socket of a type to an address, calls ask in a task, and closes the socket, all within the timeout.
+// The Conn is for streams only.
 //
 // A connection that the peer has not closed is reset: after a FIN, each check would leave a connection in TIME_WAIT
 // for a minute. After the peer's FIN, a FIN costs nothing, and reports no error to the peer.
-func run(t *task.T, to serveraddr.Addr, timeout time.Duration, ask func(p *probe, c *netconn.Conn) error) error {
+func run(
+	t *task.T, to serveraddr.Addr, typ int, timeout time.Duration, ask func(p *probe, c *netconn.Conn) error,
+) error {
 	loop, ok := t.Scheduler().(*reactor.Loop)
 	if !ok {
 		panic("health: a check outside of a loop: call it in a task that a reactor.Loop runs")
@@ -59,7 +62,7 @@ func run(t *task.T, to serveraddr.Addr, timeout time.Duration, ask func(p *probe
 	p := &probe{loop: loop, step: "connect"}
 	inner := task.New(func(t *task.T) error {
 		p.t = t
-		err := p.connect(to, ask)
+		err := p.connect(to, typ, ask)
 		if t.StopToken().StopRequested() && err != nil {
 			return sender.ErrStopped // crypto/tls may have wrapped it
 		}
@@ -80,26 +83,29 @@ func run(t *task.T, to serveraddr.Addr, timeout time.Duration, ask func(p *probe
 	return fmt.Errorf("%s: %w", p.step, err)
 }
 
-func (p *probe) connect(to serveraddr.Addr, ask func(p *probe, c *netconn.Conn) error) error {
+func (p *probe) connect(to serveraddr.Addr, typ int, ask func(p *probe, c *netconn.Conn) error) error {
 	address, err := to.Socket()
 	if err != nil {
 		return err
 	}
-	if err := p.socket.Open(p.loop, address.Family(), unix.SOCK_STREAM, 0); err != nil {
+	if err := p.socket.Open(p.loop, address.Family(), typ, 0); err != nil {
 		return err
 	}
 	defer task.Unstoppable(p.t, func() {
-		if !p.ended {
+		if !p.ended && typ == unix.SOCK_STREAM {
 			_ = p.socket.SetAbort()
 		}
 		// Not the Close of the Conn, which would wait until TLS has flushed its queue.
 		_, _ = task.Await(p.t, p.socket.Close())
 	})
-	if !to.IsUnix() {
+	if !to.IsUnix() && typ == unix.SOCK_STREAM {
 		_ = p.socket.SetNoDelay(true)
 	}
 	if _, err := task.Await(p.t, p.socket.DialTo(address)); err != nil {
 		return to.ConnectError(err)
+	}
+	if typ != unix.SOCK_STREAM {
+		return ask(p, nil)
 	}
 	return ask(p, netconn.New(p.t, &p.socket))
 }
@@ -132,6 +138,9 @@ func (p *probe) receive(r io.Reader, limit int, found func(got []byte) bool) ([]
 
 // take receives n bytes, and uses them.
 func (p *probe) take(r io.Reader, n int) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
 	got, err := p.receive(r, answerLimit, func(got []byte) bool { return len(got) >= n })
 	switch {
 	case errors.Is(err, io.EOF):

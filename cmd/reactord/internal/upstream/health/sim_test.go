@@ -103,6 +103,7 @@ func (s *simulation) start() {
 		s.subjects = append(s.subjects, o)
 		if s.rng.IntN(5) != 0 {
 			s.k.Go(fmt.Sprintf("server%d", i), func(t *simring.Thread) { s.serve(t, o.address, i) })
+			s.k.Go(fmt.Sprintf("UDP server%d", i), func(t *simring.Thread) { s.serveUDP(t, o.address) })
 		}
 	}
 	s.k.Go("loop", func(*simring.Thread) {
@@ -124,6 +125,30 @@ func (s *simulation) serve(t *simring.Thread, address netip.AddrPort, server int
 		s.k.Go(fmt.Sprintf("served%d.%d", server, i), func(t *simring.Thread) { s.answer(t, fd) })
 	}
 	_ = s.k.System().Close(ln)
+}
+
+// serveUDP answers some datagrams, rightly or wrongly, now or after a while.
+func (s *simulation) serveUDP(t *simring.Thread, address netip.AddrPort) {
+	sys := s.k.System()
+	fd, err := sys.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0)
+	for err != nil { // until there are descriptors
+		t.Sleep(time.Millisecond)
+		fd, err = sys.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0)
+	}
+	if err := sys.Bind(fd, &unix.SockaddrInet4{Port: int(address.Port()), Addr: address.Addr().As4()}); err != nil {
+		s.k.Errorf("bind: %v", err)
+	}
+	for b := make([]byte, 100); !s.ended; {
+		_, from, err := sys.Recvfrom(fd, b, 0)
+		if err != nil {
+			t.Sleep(time.Duration(1 + s.rng.Int64N(int64(5*time.Millisecond))))
+			continue
+		}
+		if answer := []string{"", "PO", "PONG", "PONG", "PONG"}[s.rng.IntN(5)]; answer != "" {
+			_, _ = sys.Sendto(fd, []byte(answer), from)
+		}
+	}
+	_ = sys.Close(fd)
 }
 
 func (s *simulation) answer(t *simring.Thread, fd int) {
@@ -194,7 +219,9 @@ func (o *subject) draw() {
 		Rise:     rng.IntN(4), Fall: rng.IntN(4),
 		Proxy: rng.IntN(2) == 0,
 	}
-	switch rng.IntN(3) {
+	switch rng.IntN(4) {
+	case 2:
+		o.check.Protocol, o.check.Send, o.check.Expect = config.CheckUDP, "PING", "PONG"
 	case 0:
 		o.check.Send, o.check.Expect = "PING\r\n", "PONG"
 	case 1:
