@@ -119,6 +119,8 @@ type Limits struct {
 	Rate Rate
 	// SourceRate limits new connections from each source prefix.
 	SourceRate SourceRate
+	// SourceConnections limits the open connections from each source prefix, over all listeners.
+	SourceConnections SourceConnections
 	// Memory is the memory of the process at which idle timeouts get shorter: they shrink from 80 % of it on, down to
 	// a tenth at 100 %. 0 (default): the memory limit of the cgroup, if any.
 	Memory Size
@@ -132,7 +134,8 @@ type Rate struct {
 	Burst int
 }
 
-// SourceRate limits new connections from each source prefix. What exceeds the limit is reset.
+// SourceRate limits new connections from each source prefix. What exceeds the limit is reset. If a PROXY header gives
+// the client's address, that one counts.
 type SourceRate struct {
 	// Connections is the number of connections accepted per second from a prefix. 0 (default): no limit.
 	Connections int
@@ -143,6 +146,20 @@ type SourceRate struct {
 	// IPv6Prefix is the length of an IPv6 prefix in bits. Default: 64.
 	IPv6Prefix int
 	// Sources limits the prefixes that are tracked. Default: 65536.
+	Sources int
+}
+
+// SourceConnections limits the open connections or UDP sessions from each source prefix, over all loops. What exceeds
+// the limit is reset. If a PROXY header gives the client's address, that one counts.
+type SourceConnections struct {
+	// Max is the number of open connections from a prefix. 0 (default): no limit.
+	Max int
+	// IPv4Prefix is the length of an IPv4 prefix in bits. Default: 32.
+	IPv4Prefix int
+	// IPv6Prefix is the length of an IPv6 prefix in bits. Default: 64.
+	IPv6Prefix int
+	// Sources limits the prefixes with open connections that are tracked; connections of further ones are not limited.
+	// Default: 65536.
 	Sources int
 }
 
@@ -208,7 +225,7 @@ func New() *Config {
 		Admin:      Admin{Mode: 0o600},
 		Log:        Log{Level: "info", Format: "auto"},
 		AccessLog:  newAccessLog(),
-		Limits:     Limits{SourceRate: newSourceRate()},
+		Limits:     Limits{SourceRate: newSourceRate(), SourceConnections: newSourceConnections()},
 		Drain:      Drain{Timeout: 30 * time.Second},
 		Upgrade:    Upgrade{Timeout: time.Hour, MoveConnections: true},
 		Resolver:   Resolver{Timeout: 2 * time.Second, Attempts: 2},
@@ -218,3 +235,7 @@ func New() *Config {
 }
 
 func newSourceRate() SourceRate { return SourceRate{IPv4Prefix: 32, IPv6Prefix: 64, Sources: 65536} }
+
+func newSourceConnections() SourceConnections {
+	return SourceConnections{IPv4Prefix: 32, IPv6Prefix: 64, Sources: 65536}
+}

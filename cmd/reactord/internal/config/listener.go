@@ -57,6 +57,8 @@ type Listener struct {
 	Rate Rate
 	// SourceRate limits new connections from each source prefix.
 	SourceRate SourceRate
+	// SourceConnections limits the open connections from each source prefix.
+	SourceConnections SourceConnections
 }
 
 // Socket sets options of the listening sockets.
@@ -210,15 +212,16 @@ type UDP struct {
 // NewListener returns a listener with default settings, without a name, an address or a backend.
 func NewListener() Listener {
 	return Listener{
-		Socket:         newSocket(),
-		TLS:            newServerTLS(),
-		StartTLS:       NoStartTLS,
-		InspectTimeout: 5 * time.Second,
-		MaxClientHello: 16 * KiB,
-		OnLimit:        WaitOnLimit,
-		SourceRate:     newSourceRate(),
-		UDP:            UDP{IdleTimeout: 30 * time.Second},
-		AccessLog:      true,
+		Socket:            newSocket(),
+		TLS:               newServerTLS(),
+		StartTLS:          NoStartTLS,
+		InspectTimeout:    5 * time.Second,
+		MaxClientHello:    16 * KiB,
+		OnLimit:           WaitOnLimit,
+		SourceRate:        newSourceRate(),
+		SourceConnections: newSourceConnections(),
+		UDP:               UDP{IdleTimeout: 30 * time.Second},
+		AccessLog:         true,
 	}
 }
 

@@ -30,7 +30,9 @@ func (v *validator) listener(at *step, l *Listener) {
 	if told := len(l.ProxyProtocol.Trusted) > 0; a.Path != "" {
 		v.misfits(at, "clients of a unix socket have no address", []misfit{
 			{"allow", len(l.Allow) > 0 && !told}, {"deny", len(l.Deny) > 0 && !told},
-			{"source_rate", l.SourceRate.Connections != 0}, {"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
+			{"source_rate", l.SourceRate.Connections != 0 && !told},
+			{"source_connections", l.SourceConnections.Max != 0 && !told},
+			{"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
 		})
 	}
 }

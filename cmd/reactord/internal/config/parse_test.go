@@ -386,7 +386,7 @@ a.yaml:2:10: metrics "localhost": no port: write tcp://localhost:PORT
 a.yaml:7:5: no backend: write the name of a backend
 a.yaml:7:11: name "web" is used twice; see a.yaml:4:11
 a.yaml:8:14: address "tcp://127.0.0.1:8080" is used twice; see a.yaml:5:14
-a.yaml:9:5: listener is a mapping of "access_log", "address", "allow", "backend", "bandwidth", "deny", "from", "inspect_timeout", "max_client_hello", "max_connections", "name", "on_limit", "proxy_protocol", "rate", "routes", "socket", "source_rate", "start_tls", "tls" and "udp", not the number 5
+a.yaml:9:5: listener is a mapping of "access_log", "address", "allow", "backend", "bandwidth", "deny", "from", "inspect_timeout", "max_client_hello", "max_connections", "name", "on_limit", "proxy_protocol", "rate", "routes", "socket", "source_connections", "source_rate", "start_tls", "tls" and "udp", not the number 5
 a.yaml:12:15: server "tcp://127.0.0.1": no port: write tcp://127.0.0.1:PORT
 a.yaml:12:32: port 0 is not allowed: write the port that the server listens on
 a.yaml:13:19: idle_timeout -5s is out of range: write 0s, or 1ms to 87600h

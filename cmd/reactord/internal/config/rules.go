@@ -77,6 +77,11 @@ var rules = joined(discoveryRules, map[string]rule{
 	"SourceRate.IPv6Prefix":  ipv6Prefix,
 	"SourceRate.Sources":     {min: 16, max: 1 << 24},
 
+	"SourceConnections.Max":        connections,
+	"SourceConnections.IPv4Prefix": ipv4Prefix,
+	"SourceConnections.IPv6Prefix": ipv6Prefix,
+	"SourceConnections.Sources":    {min: 16, max: 1 << 24},
+
 	"Drain.Delay":   orUnlimited,
 	"Drain.Spread":  orUnlimited,
 	"Drain.Timeout": orUnlimited,

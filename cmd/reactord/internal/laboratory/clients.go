@@ -181,6 +181,7 @@ func fitting(p *plan.Plan, c *simulation.Clients) float64 {
 			perSecond(l.Rate.Connections)
 			if c.Network.Bits() >= 24 {
 				perSecond(l.SourceRate.Connections)
+				limit(l.SourceConnections.Max)
 			}
 		}
 	}

@@ -140,6 +140,7 @@ const (
 	rejectLimit           // it is reset, as the next ones
 	rejectRate
 	rejectPrefix
+	rejectSource   // the client's source has as many connections as it may have
 	rejectPorts    // of UDP: there are as many sessions as may have a local port
 	rejectDenied   // the client is not allowed
 	rejectDraining // the worker is closed
@@ -148,14 +149,16 @@ const (
 
 // rejectionReasons are the reasons for which rejected connections are counted.
 var rejectionReasons = [verdictCount]string{
-	rejectLimit: "limit", rejectRate: "rate", rejectPrefix: "source_rate", rejectPorts: "ports",
+	rejectLimit: "limit", rejectRate: "rate", rejectPrefix: "source_rate", rejectSource: "source_connections",
+	rejectPorts:    "ports",
 	rejectDenied:   "denied",
 	rejectDraining: "draining",
 }
 
 // rejectionSettings are the settings that a rejected connection was beyond, for the log.
 var rejectionSettings = [verdictCount]string{
-	rejectLimit: "max_connections", rejectRate: "rate", rejectPrefix: "source_rate", rejectDraining: "draining",
+	rejectLimit: "max_connections", rejectRate: "rate", rejectPrefix: "source_rate",
+	rejectSource: "source_connections", rejectDraining: "draining",
 }
 
 // acceptSome accepts until no connection is queued or there is no room. It takes room only for the accept itself: a
@@ -189,12 +192,16 @@ func (l *listener) acceptSome() {
 			l.giveBack(s)
 			l.deny(fd, peer)
 		default:
-			if full := l.takePrefix(s, peer.AddrPort().Addr()); full != nil {
-				l.giveBack(s)
-				l.rejectPrefix(fd, full, peer)
-				break
+			var held sourceHolds
+			if a := peer.AddrPort().Addr(); !s.countsByHeader(a) {
+				var over sourceRefusal
+				if held, over = l.takeSource(s, a); over.why != verdictAccept {
+					l.giveBack(s)
+					l.rejectSource(fd, over, peer)
+					break
+				}
 			}
-			l.accepted(fd, peer.AddrPort(), s)
+			l.accepted(fd, peer.AddrPort(), s, held)
 		}
 	}
 	l.acceptAfter(nextTurn)
@@ -282,13 +289,13 @@ func (l *listener) reject(fd int, why verdict, peer netip.AddrPort) {
 	}
 }
 
-// rejectPrefix resets a connection of a client prefix that connects too often.
-func (l *listener) rejectPrefix(fd int, full *limit.Prefixes, peer reactor.Address) {
-	l.abort(fd, rejectPrefix, peer.AddrPort())
+// rejectSource resets a connection of a client whose source is beyond a limit.
+func (l *listener) rejectSource(fd int, over sourceRefusal, peer reactor.Address) {
+	l.abort(fd, over.why, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()),
-			zap.String("limit", rejectionSettings[rejectPrefix]),
-			zap.Stringer("source", full.Prefix(peer.AddrPort().Addr())))
+			zap.String("limit", rejectionSettings[over.why]),
+			zap.Stringer("source", over.source), zap.Stringer("client", peer))
 	}
 }
 
@@ -299,6 +306,7 @@ var rejectionTexts = [verdictCount]string{
 	rejectLimit:    "as many connections are open as max_connections allows",
 	rejectRate:     "connections come faster than rate allows",
 	rejectPrefix:   "connections of the client's source come faster than source_rate allows",
+	rejectSource:   "the client's source has as many open connections as source_connections allows",
 	rejectDenied:   "the listener does not allow the address of the client",
 	rejectDraining: "the process drains",
 }
@@ -309,8 +317,7 @@ func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
 	if w.accessLog == nil || !l.shared.settings.Load().AccessLog {
 		return
 	}
-	most := w.accessLog.Settings().Refused
-	if most == 0 || w.proxy.refusedLines.Take(limit.NewRate(config.Rate{Connections: most}), w.loop.Now()) != 0 {
+	if !w.takeRefusedLine() {
 		return
 	}
 	r := l.line(w.nextID(), 0)
@@ -318,6 +325,12 @@ func (l *listener) logRefused(why verdict, peer netip.AddrPort) {
 	r.Peer = r.Client
 	r.End = accesslog.End{By: rejectionReasons[why], Phase: "accept", Code: "PR", Why: rejectionTexts[why]}
 	w.accessLog.Log(r)
+}
+
+// takeRefusedLine reports whether the access log has room for the line of one more refused connection.
+func (w *worker) takeRefusedLine() bool {
+	most := w.accessLog.Settings().Refused
+	return most != 0 && w.proxy.refusedLines.Take(limit.NewRate(config.Rate{Connections: most}), w.loop.Now()) == 0
 }
 
 // deny resets a connection of a client that is not allowed.
@@ -477,16 +490,16 @@ func (l *listener) adopt(fd int) {
 		return
 	}
 	l.admission.Force()
-	l.accepted(fd, netip.AddrPort{}, l.shared.settings.Load())
+	l.accepted(fd, netip.AddrPort{}, l.shared.settings.Load(), sourceHolds{})
 }
 
-// accepted takes a connection for which room was taken.
-func (l *listener) accepted(fd int, peer netip.AddrPort, s *settings) {
+// accepted takes a connection for which room was taken, and which held counts among those of its source.
+func (l *listener) accepted(fd int, peer netip.AddrPort, s *settings, held sourceHolds) {
 	l.stats.accepted.Add(1)
 	l.stats.current.Add(1)
 	l.worker.open.Add(1)
 	l.worker.accepted.Add(1)
-	newConn(l, s, fd, peer)
+	newConn(l, s, fd, peer, held)
 }
 
 // connClosed gives back the room of a connection.

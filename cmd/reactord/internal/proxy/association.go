@@ -27,7 +27,8 @@ type association struct {
 	links    intrusive.Links // among the connections or the sessions of the worker
 	began    int64
 	leaving  *leaving // while it rests, to be continued elsewhere
-	counted  bool     // in the Load of the backend
+	sources  sourceHolds
+	counted  bool // in the Load of the backend
 	why      closeReason
 }
 
@@ -99,10 +100,15 @@ func (a *association) give() {
 	}
 }
 
-// release ends an association that is in a list of its worker: it counts the end, and makes room for another one.
-func (a *association) release(list *intrusive.List) {
+// release ends an association that is in a list of its worker, and that has moved bytes: it counts the end, and makes
+// room for another one.
+func (a *association) release(list *intrusive.List, moved [2]uint64) {
 	w, l := a.worker(), a.listener
 	a.give()
+	if a.why == reasonMoved {
+		moved = nothing
+	}
+	a.sources.release(moved)
 	if a.why != reasonMoved {
 		took := w.loop.Now() - a.began
 		l.stats.closed[a.why].Add(1)
@@ -184,6 +190,7 @@ type member interface {
 	idleFor() time.Duration
 	moved() (bytes [2]uint64) // from the client, from the server
 	over() bool
+	awaitsHeader() bool // a PROXY header has to tell the client
 	reset(why closeReason)
 }
 

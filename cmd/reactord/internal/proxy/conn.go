@@ -87,11 +87,13 @@ func connOf(l *intrusive.Links) *conn {
 	return intrusive.Owner[conn](l, unsafe.Offsetof(conn{}.links))
 }
 
-// newConn makes a connection. If peer is zero, the kernel is asked for it when it is needed.
-func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
+// newConn makes a connection, which held counts among those of its source. If peer is zero, the kernel is asked for it
+// when it is needed, and the connection counts whatever the limits.
+func newConn(l *listener, s *settings, fd int, peer netip.AddrPort, held sourceHolds) {
 	w := l.worker
 	c := w.closedConns.Get()
 	c.association = l.associate()
+	c.sources = held
 	if l.tcp {
 		c.sockets[client].InitTCP(w.loop, fd)
 	} else {
@@ -105,6 +107,9 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {
 		peer := c.peerAddr()
 		c.peer = &peer
+	}
+	if !peer.IsValid() {
+		c.countPeer(s)
 	}
 	w.conns.PushFront(&c.links)
 	switch {
@@ -291,7 +296,7 @@ func (c *conn) release() {
 	if c.tls != nil {
 		c.tls.wipe()
 	}
-	c.association.release(&w.conns)
+	c.association.release(&w.conns, c.moved())
 	w.closedConns.Put(c)
 	w.stopIfEmpty()
 }

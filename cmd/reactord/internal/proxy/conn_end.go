@@ -13,6 +13,8 @@ const (
 	reasonOpeningClient  // the client ended or reset it
 	reasonOpeningTimeout // its PROXY header or ClientHello did not come in time
 	reasonDenied         // its address is not allowed
+	reasonSourceRate     // its source connects too fast
+	reasonSourceConns    // its source has as many connections as it may have
 	reasonUntrusted      // a PROXY header is wanted, and its source is not trusted
 	reasonBadHeader      // the PROXY header is malformed, or missing
 	reasonBadPreamble    // the client did not ask for TLS as the listener's protocol says
@@ -71,6 +73,8 @@ var closeReasons = [closeReasonCount]accesslog.End{
 		Why: "the PROXY header, the wish for TLS or the ClientHello did not come in time"},
 	reasonDenied: {By: "denied", Phase: "opening", Code: "PR",
 		Why: "the listener, or the route, does not allow the address of the client"},
+	reasonSourceRate:  {By: "source_rate", Phase: "opening", Code: "PR", Why: rejectionTexts[rejectPrefix]},
+	reasonSourceConns: {By: "source_connections", Phase: "opening", Code: "PR", Why: rejectionTexts[rejectSource]},
 	reasonUntrusted: {By: "untrusted", Phase: "opening", Code: "PR",
 		Why: "a PROXY header is required, and the peer is not trusted to send one"},
 	reasonBadHeader: {By: "bad_proxy_header", Phase: "opening", Code: "PR",

@@ -128,6 +128,8 @@ var provocations = []provocation{
 		provoke: says("")},
 	{end: reasonDenied, set: opens(func(l *plan.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") }),
 		provoke: says("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n")},
+	{end: reasonSourceRate, test: "TestLimitsBySourceOfTheHeader"},
+	{end: reasonSourceConns, test: "TestLimitsBySourceOfTheHeader"},
 	{end: reasonUntrusted, set: opens(func(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") }),
 		provoke: says("")},
 	{end: reasonBadHeader, set: opens(trusting), provoke: says("GET / HTTP/1.1\r\n")},
@@ -271,12 +273,20 @@ func (v provocation) run(t *testing.T, ring reactor.RingKind, phase string) {
 	cfg.Ring, cfg.Loops = ring, 2
 	next := cfg.plan()
 	next.AccessLog = logTo(t, "{by}/{phase} {code} {listener} {why}")
+	next.Listeners[0].SourceConnections = sourceConnections(1000)
 	if v.set != nil {
 		v.set(t, next)
 	}
 	p := runPlan(t, cfg.Config, next)
 	v.provoke(t, p, ln)
 	awaitEnd(t, p, v.end)
+	waitFor(t, "its source has it no longer", func() bool {
+		counted := 0
+		for _, from := range []string{"127.0.0.1", "192.0.2.1"} {
+			counted += p.fromSource(from)[0]
+		}
+		return int64(counted) == p.Open()
+	})
 	how := v.end.inPhase(phase)
 	want := how.By + "/" + phase + " " + cmp.Or(v.code, how.Code) + " l " + how.Why
 	waitFor(t, "the line: "+want, func() bool {

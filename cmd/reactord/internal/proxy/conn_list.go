@@ -250,10 +250,17 @@ func (p *Proxy) walkAllBy(
 	batch int, list func(*worker) *intrusive.List, visit func(*intrusive.Links) bool, done func(),
 ) {
 	for _, w := range p.workers {
-		k := &walk{worker: w, batch: batch, list: list(w), visit: visit, done: done}
-		k.Runner = k
-		w.loop.Enqueue(&k.Work)
+		w.walk(batch, list, visit, done)
 	}
+}
+
+// walk visits a list on the loop. done is called when that has ended. From any thread.
+func (w *worker) walk(
+	batch int, list func(*worker) *intrusive.List, visit func(*intrusive.Links) bool, done func(),
+) {
+	k := &walk{worker: w, batch: batch, list: list(w), visit: visit, done: done}
+	k.Runner = k
+	w.loop.Enqueue(&k.Work)
 }
 
 // walk visits the connections of a worker, a few in each turn of the loop, so that what is ready does not wait for

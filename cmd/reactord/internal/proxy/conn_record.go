@@ -123,6 +123,9 @@ func (c *conn) logEnd(tcp *[2]accesslog.TCP) {
 	if c.log == nil || w.accessLog == nil || c.empty() && w.accessLog.Settings().SkipEmpty {
 		return
 	}
+	if (c.why == reasonSourceRate || c.why == reasonSourceConns) && !w.takeRefusedLine() {
+		return
+	}
 	r := c.line(tcp)
 	r.End = c.why.inPhase(c.phaseName())
 	if c.awaitedServer() {

@@ -100,6 +100,9 @@ func (e *explainer) explain() {
 		e.decideLimits()
 		e.decidePeer()
 	}
+	if !e.settings.countsByHeader(e.peer()) {
+		e.decideSource("accept")
+	}
 	for _, stage := range []func() *refusal{e.readHeader, e.readPreamble, e.readHello} {
 		if e.out.Outcome == stats.OutcomeRefuse {
 			return
@@ -171,13 +174,39 @@ func (e *explainer) listLimits() {
 		{Setting: "max_connections", Of: "listener " + s.Name, Now: e.shared.admission.Connections(),
 			Limit: int64(s.MaxConnections), Origin: e.origin(below(e.path, "max_connections"))},
 	}
+	for i, path := range []string{"limits.source_connections.max", below(e.path, "source_connections.max")} {
+		if n, a := s.sourceCounts[i], e.source(); n.table != nil && a.IsValid() {
+			e.out.Limits = append(e.out.Limits, stats.ExplainedLimit{
+				Setting: rejectionSettings[rejectSource], Of: n.table.Prefix(a).String(),
+				Now: int64(n.table.Connections(a)), Limit: int64(n.most), Origin: e.origin(path),
+			})
+		}
+	}
+}
+
+// source returns the address that limits by source apply to.
+func (e *explainer) source() netip.Addr {
+	if peer := e.peer(); !e.client.Header || !e.settings.countsByHeader(peer) {
+		return peer
+	}
+	return e.client.Address.Addr()
+}
+
+// decideSource decides whether the client's source may have one more connection, in the phase in which that is known.
+func (e *explainer) decideSource(phase string) {
+	for i := range e.out.Limits {
+		if l := &e.out.Limits[i]; l.Setting == rejectionSettings[rejectSource] && l.Full() {
+			e.note(l.Setting, false, "%s has as many connections as it may have", l.Of)
+			e.refuse(rejectionReasons[rejectSource] + "/" + phase)
+		}
+	}
 }
 
 // decideLimits decides whether there is room for the connection.
 func (e *explainer) decideLimits() {
 	for i := range e.out.Limits {
 		l := &e.out.Limits[i]
-		if !l.Full() {
+		if l.Setting != rejectionSettings[rejectLimit] || !l.Full() {
 			continue
 		}
 		e.note("max_connections", false, "%s has as many connections as it may have", l.Of)
@@ -202,7 +231,7 @@ func (e *explainer) listRates() {
 	add("rate", "process", "connections", "limits.rate.connections", limits.Rate.Connections)
 	add("rate", of, "connections", below(e.path, "rate.connections"), s.Rate.Connections)
 	for i, path := range []string{"limits.source_rate.connections", below(e.path, "source_rate.connections")} {
-		if p, a := s.prefixRates[i], e.peer(); p != nil && a.IsValid() {
+		if p, a := s.prefixRates[i], e.source(); p != nil && a.IsValid() {
 			n := [2]int{limits.SourceRate.Connections, s.SourceRate.Connections}[i]
 			add("source_rate", p.Prefix(a).String(), "connections", path, n)
 		}
@@ -275,6 +304,7 @@ func (e *explainer) readHeader() *refusal {
 	if a := c.Address.Addr(); a.IsValid() && !e.allow(a) {
 		return &refusal{reasonDenied, errDenied}
 	}
+	e.decideSource("opening")
 	return nil
 }
 

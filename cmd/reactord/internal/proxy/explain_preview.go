@@ -22,7 +22,8 @@ func NewPreview(p *plan.Plan, health upstream.Handover) (*Preview, error) {
 	in.tickets, in.upstreams = certs.NewTickets(nil), upstream.New(upstream.Config{Inherited: health})
 	next := &table{
 		plan: p, tickets: in.tickets, backends: in.upstreams.Preview(p),
-		prefixRates: limit.NewPrefixes(p.Limits.SourceRate),
+		prefixRates:  limit.NewPrefixes(p.Limits.SourceRate),
+		sourceCounts: sourceCount{}.renew(p.Limits.SourceConnections),
 	}
 	for i := range p.Listeners {
 		l := &p.Listeners[i]

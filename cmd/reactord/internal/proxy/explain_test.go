@@ -100,6 +100,43 @@ func TestExplainConnection(t *testing.T) {
 	})
 }
 
+// The limits of a client's source are explained: those of the address that counts.
+func TestExplainSource(t *testing.T) {
+	at := func(a string) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(a), 1) }
+	const told = "192.0.2.1"
+	for _, headers := range []bool{false, true} {
+		onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+			ln := listen(t)
+			go echo(ln)
+			p := startAs(t, ring, func(l *plan.Listener) {
+				l.Name, l.SourceConnections, l.SourceRate = "l", sourceConnections(1), sourceRate(100, 100, 16)
+				if headers {
+					trusting(l)
+					l.ProxyProtocol.Optional = true
+				}
+			}, nil, ln)
+			peer := Client{Listener: "l", Address: at("127.0.0.1")}
+			header := Client{Listener: "l", Header: true, Address: at(told), Peer: at("127.0.0.1")}
+			want := map[string]string{"127.0.0.1/32": "refuse source_connections/accept"}
+			if headers {
+				want = map[string]string{"127.0.0.1/32": "forward ", told + "/32": "refuse source_connections/opening"}
+				dialFrom(t, p, "127.0.0.1", "PROXY TCP4 "+told+" 192.0.2.99 1 2\r\nx")
+			} else {
+				dialFrom(t, p, "127.0.0.1", "x")
+			}
+			for _, c := range []Client{peer, header} {
+				x := explained(t, p, c)
+				l := x.Limits[len(x.Limits)-1]
+				got := string(x.Outcome) + " " + x.Reason
+				if got != want[l.Of] || l.Setting != "source_connections" || l.Limit != 1 ||
+					l.Full() != (x.Outcome == stats.OutcomeRefuse) || x.Rates[0].Setting != "source_rate" {
+					t.Errorf("%v: %s, %+v", c, got, l)
+				}
+			}
+		})
+	}
+}
+
 // A session is explained as a connection is.
 func TestExplainSession(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {

@@ -110,6 +110,7 @@ func (w *worker) arriveSession(r *handover.Record, fd int) (*session, error) {
 	of.Backend.Load.Force()
 	of.Load.Force()
 	l.admission.Force()
+	countSource(x)
 	l.stats.current.Add(1)
 	w.open.Add(1)
 	p.sessions.Add(1)

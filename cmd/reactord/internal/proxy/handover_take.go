@@ -390,6 +390,7 @@ func (w *worker) arriveConn(r *handover.Record, fds []int, unsent []byte) (*conn
 			pipes = pipes[2:]
 		}
 	}
+	countSource(c)
 	w.insert(&c.links, connMembers)
 	return c, nil
 }

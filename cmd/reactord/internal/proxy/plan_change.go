@@ -28,9 +28,10 @@ type change struct {
 	gone     []*sharedListener
 	upstream *upstream.Change
 	log      *accesslog.Writer // of the next plan, if it has one
-	pipes    int               // kernel pipes that there may be
-	pending  atomic.Int32      // loops that do not have the table yet, and listeners that are not closed yet
-	done     chan struct{}     // closed when there are none
+	sources  sourceChange
+	pipes    int           // kernel pipes that there may be
+	pending  atomic.Int32  // loops that do not have the table yet, and listeners that are not closed yet
+	done     chan struct{} // closed when there are none
 }
 
 // ErrStopped is the error of a plan for a proxy that has stopped accepting.
@@ -60,6 +61,8 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 	}
 	c.next.backends = c.upstream.Backends()
 	c.next.prefixRates = before.prefixRates.Renew(next.Limits.SourceRate)
+	c.next.sourceCounts = before.sourceCounts.renew(next.Limits.SourceConnections)
+	c.sources.all = before.sourceCounts.table != c.next.sourceCounts.table
 	if err := c.openLog(before); err != nil {
 		c.Discard()
 		return nil, err
@@ -97,6 +100,7 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 	} else if err := c.prepareAccess(s, l); err != nil {
 		return &plan.ListenerError{Listener: l.Name, Err: fmt.Errorf("%s: %w", l.Place(), err)}
 	}
+	c.sources.note(s, known, next)
 	c.settings = append(c.settings, next)
 	c.next.listeners = append(c.next.listeners, s)
 	c.next.byKey[s.key] = s

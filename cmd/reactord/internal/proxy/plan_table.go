@@ -16,12 +16,13 @@ import (
 
 // table is a plan as the loops use it. It does not change, and all loops share it.
 type table struct {
-	plan        *plan.Plan
-	listeners   []*sharedListener // in the order of the plan
-	byKey       map[plan.ListenerKey]*sharedListener
-	backends    map[string]*upstream.Backend
-	tickets     *certs.Tickets
-	prefixRates *limit.Prefixes // of Limits.SourceRate, if that is a limit
+	plan         *plan.Plan
+	listeners    []*sharedListener // in the order of the plan
+	byKey        map[plan.ListenerKey]*sharedListener
+	backends     map[string]*upstream.Backend
+	tickets      *certs.Tickets
+	prefixRates  *limit.Prefixes // of Limits.SourceRate, if that is a limit
+	sourceCounts sourceCount     // of Limits.SourceConnections
 }
 
 // sharedListener is the part of a listener that the loops share. It lives as long as plans have its key, and until its
@@ -62,6 +63,7 @@ type settings struct {
 	processRate  limit.Rate
 	byteLimits   *byteLimits        // if bytes are limited
 	prefixRates  [2]*limit.Prefixes // of the process and of the listener, if they have limits
+	sourceCounts [2]sourceCount     // the same of open connections
 	allow, deny  *netset.Set        // nil if not written
 	keepAlive    *config.KeepAlive  // with clients; nil: as with servers
 	trusted      *netset.Set        // of whom connections begin with a PROXY header; nil if none does
@@ -94,10 +96,12 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 	}
 	s.prefixRates[0] = next.prefixRates
 	var prefixes *limit.Prefixes
+	var counts sourceCount
 	if before != nil {
-		prefixes = before.prefixRates[1]
+		prefixes, counts = before.prefixRates[1], before.sourceCounts[1]
 	}
 	s.prefixRates[1] = prefixes.Renew(l.SourceRate)
+	s.sourceCounts = [2]sourceCount{next.sourceCounts, counts.renew(l.SourceConnections)}
 	s.needsOpening = s.expectsHeader() || s.hasPreamble() || s.termination != nil || len(l.Routes) != 0 ||
 		len(r.fallback) == 0
 	return s, nil

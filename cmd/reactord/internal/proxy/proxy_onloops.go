@@ -11,7 +11,7 @@ import (
 
 // OnLoops configures a proxy whose loops the caller makes and runs, on the rings of a simulated kernel. What the
 // process has and does not have decides nothing there: all choices follow from the seed, but for collisions in the
-// tables of source_rate and bandwidth, which have a key of the process.
+// tables of source_rate, source_connections and bandwidth, which have a key of the process.
 type OnLoops struct {
 	Log   *zap.Logger     // nil discards
 	Loops []*reactor.Loop // that do not run yet

@@ -41,6 +41,9 @@ type listenerStats struct {
 	throttled    atomic.Int64 // ns, in which limits on bytes held directions back
 	failing      atomic.Int32 // sockets that cannot be polled or received from
 	logged       logEvery     // warnings about limits
+
+	uncounted       atomic.Uint64 // connections for which a table of sources had no entry
+	loggedUncounted logEvery
 }
 
 // totals are the distributions of all listeners and backends on one loop, also of those that are retired. No other loop
@@ -160,6 +163,7 @@ func (l *listenerStats) read(name string, full bool) stats.Listener {
 		Limit:            int(l.limit.Load()),
 		Accepted:         l.accepted.Load(),
 		Pauses:           l.pauses.Load(),
+		Uncounted:        l.uncounted.Load(),
 		PausedSeconds:    float64(l.paused.Load()) / 1e9,
 		ThrottledSeconds: float64(l.throttled.Load()) / 1e9,
 		Retransmits:      l.tcp.Retransmits(),

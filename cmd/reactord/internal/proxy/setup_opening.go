@@ -213,13 +213,14 @@ func (o *opening) parseHeader() error {
 	return o.checkClient()
 }
 
-// checkClient applies allow and deny to the client: to the address of the PROXY header, or else to that of the socket.
+// checkClient applies allow, deny and limits by source to the client: to the address of the PROXY header, or else to
+// that of the socket.
 func (o *opening) checkClient() error {
 	c := o.conn
 	a := c.clientAddr().Addr()
 	switch {
 	case !a.IsValid() || o.settings.allowed(a): // without an address it came by a unix socket
-		return nil
+		return o.takeSource(a)
 	case c.identity != nil && c.identity.clientAddr.IsValid():
 		return &refusal{reasonDenied, errDenied}
 	}

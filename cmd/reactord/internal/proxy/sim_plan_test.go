@@ -3,9 +3,13 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
@@ -50,12 +54,13 @@ type planSimulation struct {
 	servers                      [3]Server // that plans choose from
 	planning                     bool
 	listeners                    map[*sharedListener]bool // that there ever were
+	sources                      map[*limit.Sources]bool  // likewise
 	committed, discarded, failed int
 }
 
 func simulatePlans(k *simring.Kernel) *planSimulation {
 	rng := k.Rand()
-	s := &planSimulation{planning: true, listeners: map[*sharedListener]bool{}}
+	s := &planSimulation{planning: true, listeners: map[*sharedListener]bool{}, sources: map[*limit.Sources]bool{}}
 	s.simulation = simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(8), hurry: rng.IntN(4) == 0}
 	for i := range s.servers {
 		server := drawServer(k, i)
@@ -100,6 +105,9 @@ func (s *planSimulation) next() fixture {
 	if rng.IntN(3) == 0 {
 		f.Limits.MaxConnections = 1 + rng.IntN(6)
 	}
+	if rng.IntN(2) == 0 {
+		f.Limits.SourceConnections = s.drawSourceConnections()
+	}
 	for i := range 3 {
 		if rng.IntN(3) == 0 {
 			continue
@@ -108,9 +116,19 @@ func (s *planSimulation) next() fixture {
 		if l.MaxConnections != 0 && rng.IntN(3) == 0 {
 			l.OnLimit = "reject"
 		}
+		if rng.IntN(2) == 0 {
+			counts := s.drawSourceConnections()
+			l.Set = func(l *plan.Listener) { l.SourceConnections = counts }
+		}
 		f.Listeners = append(f.Listeners, l)
 	}
 	return f
+}
+
+// drawSourceConnections draws limits that count several prefixes.
+func (s *planSimulation) drawSourceConnections() config.SourceConnections {
+	rng := s.k.Rand()
+	return config.SourceConnections{Max: 1 + rng.IntN(5), IPv4Prefix: 8 << rng.IntN(3), IPv6Prefix: 64, Sources: 16}
 }
 
 // plan makes plans, one after another.
@@ -144,6 +162,9 @@ func (s *planSimulation) note() {
 	for _, l := range s.proxy.table.Load().listeners {
 		s.listeners[l] = true
 	}
+	for _, table := range s.proxy.sourceTables() {
+		s.sources[table] = true
+	}
 }
 
 // clientOfAny is a client of an address on which a listener may be.
@@ -171,6 +192,11 @@ func (s *planSimulation) check() {
 		}
 		if n := l.stats.current.Load(); n != 0 {
 			s.k.Errorf("%d connections of a listener are counted", n)
+		}
+	}
+	for table := range s.sources {
+		if n := table.Connections(netip.MustParseAddr("127.0.0.1")); n != 0 {
+			s.k.Errorf("%d connections of a source are counted", n)
 		}
 	}
 }

@@ -78,7 +78,8 @@ type udpOwner listener
 func (o *udpOwner) Admit(from, local netip.AddrPort) *udp.Session {
 	l := (*listener)(o)
 	s := l.shared.settings.Load()
-	if v := l.admitUDP(s, from); v != verdictAccept {
+	held, v := l.admitUDP(s, from)
+	if v != verdictAccept {
 		l.stats.rejected[v].Add(1)
 		if l.stats.logged.due(l.worker.loop.Now()) {
 			l.worker.proxy.log.Warn("UDP session refused: dropping datagrams",
@@ -86,29 +87,30 @@ func (o *udpOwner) Admit(from, local netip.AddrPort) *udp.Session {
 		}
 		return nil
 	}
-	return l.beginSession(s, from, local)
+	return l.beginSession(s, from, local, held)
 }
 
 // admitUDP decides on a session, and takes what it needs if there is room.
-func (l *listener) admitUDP(s *settings, from netip.AddrPort) verdict {
+func (l *listener) admitUDP(s *settings, from netip.AddrPort) (held sourceHolds, v verdict) {
 	switch {
 	case l.worker.state >= workerDraining:
-		return rejectDraining
+		return held, rejectDraining
 	case !s.allowed(from.Addr()):
-		return rejectDenied
+		return held, rejectDenied
 	case l.takeRates(s) != 0:
-		return rejectRate
+		return held, rejectRate
 	case s.MaxConnections == 0 && !l.ensurePort():
 		l.giveRates(s)
-		return rejectPorts
+		return held, rejectPorts
 	case l.admission.Take() != limit.Granted:
 		l.giveRates(s)
-		return rejectLimit
-	case l.takePrefix(s, from.Addr()) != nil:
-		l.giveBack(s)
-		return rejectPrefix
+		return held, rejectLimit
 	}
-	return verdictAccept
+	held, over := l.takeSource(s, from.Addr())
+	if over.why != verdictAccept {
+		l.giveBack(s)
+	}
+	return held, over.why
 }
 
 // ensurePort reports whether there may be one more session: each takes a local port for all addresses of the machine,

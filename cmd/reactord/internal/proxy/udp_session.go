@@ -33,9 +33,11 @@ func sessionOf(l *intrusive.Links) *session {
 	return intrusive.Owner[session](l, unsafe.Offsetof(session{}.links))
 }
 
-// beginSession makes a session for which room was taken, or returns nil if no server takes it.
-func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Session {
+// beginSession makes a session for which room was taken, and which held counts among those of its source. It returns
+// nil if no server takes it.
+func (l *listener) beginSession(s *settings, from, local netip.AddrPort, held sourceHolds) *udp.Session {
 	w, a := l.worker, l.associate()
+	a.sources = held
 	l.stats.accepted.Add(1)
 	q := routeRequest{client: unmapped(from), destination: unmapped(local)}
 	to, refused := s.choose(&q)
@@ -75,6 +77,7 @@ func (a *association) refuseSession(s *settings, q *routeRequest, why closeReaso
 		l.warnRefused(q.clientAddr, why, err)
 	}
 	a.give()
+	a.sources.release(nothing)
 	l.stats.closed[why].Add(1)
 	if log := l.worker.accessLog; log != nil && s.AccessLog {
 		r := a.line()
@@ -170,7 +173,7 @@ func (x *session) Ended(why udp.Why) {
 		x.logEnd()
 	}
 	w.proxy.sessions.Add(-1)
-	x.release(&w.sessions)
+	x.release(&w.sessions, x.moved())
 }
 
 // logEnd writes the line of the session to the access log, if there is one.

@@ -135,6 +135,7 @@ func (w *worker) follow(c *change) {
 	}
 	w.followBackends(c.next.backends)
 	w.followBandwidth()
+	w.recountSources(&c.sources)
 	for _, l := range w.listeners {
 		l.follow()
 	}

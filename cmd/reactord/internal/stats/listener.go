@@ -15,6 +15,7 @@ type Listener struct {
 	ReceivedBytes uint64            `json:"received_bytes" doc:"Bytes received from clients."`
 	SentBytes     uint64            `json:"sent_bytes" doc:"Bytes sent to clients."`
 	Rejected      Tally[Count]      `json:"rejected,omitzero" doc:"Connections that were reset because of a limit, by reason."`
+	Uncounted     uint64            `json:"uncounted,omitempty" doc:"Connections that source_connections did not limit because its table was full."`
 	AcceptErrors  Tally[Count]      `json:"accept_errors,omitzero" doc:"Errors of accepting, by reason."`
 	Ended         Tally[EndCount]   `json:"ended,omitzero" doc:"Ended connections, by what ended them and in which phase."`
 	Handshakes    Tally[Handshakes] `json:"handshakes,omitzero" doc:"TLS handshakes with clients."`

@@ -42,7 +42,7 @@ func seen() stats.All {
 			IncomingCPU: true},
 		Loops: []stats.Loop{{Name: "0", Connections: 3, Accepted: 9, Local: 7}},
 		Listeners: []stats.Listener{{
-			Name: "web", Network: "tcp", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, ThrottledSeconds: 2.5,
+			Name: "web", Network: "tcp", Accepted: 9, Pauses: 6, Uncounted: 3, PausedSeconds: 1.5, ThrottledSeconds: 2.5,
 			Rejected:    counts{{Reason: "limit", Count: 3}, {Reason: "rate", Count: 0}},
 			Connections: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4, ReceivedDatagrams: 7, SentDatagrams: 8,
 			AcceptErrors: counts{{Reason: "emfile", Count: 5}, {Reason: "other", Count: 0}},
@@ -117,6 +117,7 @@ reactord_listener_rejected_total{listener="web",reason="rate"} 0
 reactord_listener_retransmitted_segments_total{listener="web"} 12
 reactord_listener_rtt_seconds_sum{listener="web"} 0.75
 reactord_listener_rtt_seconds_count{listener="web"} 2
+reactord_listener_source_uncounted_total{listener="web"} 3
 reactord_listener_throttled_seconds_total{listener="web"} 2.5
 reactord_listener_transmit_bytes_total{listener="web"} 4
 reactord_listener_transmit_datagrams_total{listener="web"} 8
@@ -214,6 +215,7 @@ reactord_listener_rejected_total{listener="web",reason="limit"} 0
 reactord_listener_retransmitted_segments_total{listener="web"} 0
 reactord_listener_rtt_seconds_sum{listener=""} 0
 reactord_listener_rtt_seconds_count{listener=""} 0
+reactord_listener_source_uncounted_total{listener="web"} 0
 reactord_listener_throttled_seconds_total{listener="web"} 0
 reactord_listener_transmit_bytes_total{listener="dns"} 0
 reactord_listener_transmit_bytes_total{listener="web"} 4

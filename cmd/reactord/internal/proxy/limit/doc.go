@@ -6,15 +6,15 @@
 //
 // A [Budget] has the descriptors of the process, an [Admission] the connections of a listener. Take is asked before a
 // connection is accepted, Give is called when it has ended. A [Bucket] limits the rate of connections, and [Prefixes]
-// that of each prefix of clients' addresses. A [ByteBucket] limits the rate of bytes, and [Clients] has buckets for
-// each client's address.
+// that of each prefix of clients' addresses; [Sources] limits what each prefix has open. A [ByteBucket] limits the rate
+// of bytes, and [Clients] has buckets for each client's address.
 //
 // What finds no room joins the [Waiters], and asks once more before it waits.
 //
 // # What it guarantees
 //
 // Limits are exact for all loops together. The tables of addresses are the exception, because their size is fixed: see
-// [Prefixes] and [Clients].
+// [Prefixes], [Sources] and [Clients].
 //
 // No wake-up is lost: the proof is at [Waiters]. Each time that room is given back wakes one waiter. A waiter that does
 // not need the room passes it on to the next.
@@ -38,7 +38,8 @@
 //	waiters.go      who waits for room, and who is woken
 //	rate.go         buckets of connections
 //	bytes.go        buckets of bytes
-//	table.go        what is kept by address, for the next two
+//	table.go        what is kept by address, for the next three
 //	prefixes.go     rates of connections by prefix
+//	sources.go      open connections by prefix
 //	clients.go      buckets of bytes by address
 package limit

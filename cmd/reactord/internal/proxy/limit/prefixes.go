@@ -65,6 +65,14 @@ func (p *Prefixes) Take(client netip.Addr, now int64) bool {
 	}
 }
 
+// Exhausted reports whether a client's prefix has no connection left now.
+func (p *Prefixes) Exhausted(client netip.Addr, now int64) bool {
+	set, mark := p.table.set(client)
+	var seen [ways]uint64
+	i := set.find(mark, &seen)
+	return i >= 0 && p.ahead(seen[i], uint32(now/p.unit)) > p.most
+}
+
 // ahead returns how far the time of an entry is ahead of now. No entry can be ahead by more than one connection beyond
 // the most: one that seems to be is so old that its time has wrapped around.
 func (p *Prefixes) ahead(word uint64, at uint32) int32 {

@@ -39,10 +39,15 @@ func markOf(word uint64) uint32 { return uint32(word >> 32) }
 
 // prefix returns the prefix of a client's address.
 func (t *table[E]) prefix(client netip.Addr) netip.Prefix {
+	return PrefixOf(client, t.ipv4, t.ipv6)
+}
+
+// PrefixOf returns the prefix of a client's address, with the length for its family.
+func PrefixOf(client netip.Addr, ipv4, ipv6 int) netip.Prefix {
 	client = client.Unmap()
-	length := t.ipv6
+	length := ipv6
 	if client.Is4() {
-		length = t.ipv4
+		length = ipv4
 	}
 	prefix, err := client.WithZone("").Prefix(length)
 	if err != nil { // the client is a unix socket, or the length is wrong: one prefix for all
