@@ -33,6 +33,7 @@ type ctlCommand struct {
 	Servers     ctlServers     `cmd:"" help:"List the servers with their state."`
 	Server      ctlServer      `cmd:"" help:"Change the state or the weight of a server."`
 	Connections ctlConnections `cmd:"" help:"List open connections."`
+	Sources     ctlSources     `cmd:"" help:"List the clients that take the most: the top talkers."`
 	Explain     ctlExplain     `cmd:"" help:"Explain what would happen to a connection now, and why."`
 	Close       ctlClose       `cmd:"" help:"Close connections."`
 	Reload      ctlReload      `cmd:"" help:"Read the configuration file again."`

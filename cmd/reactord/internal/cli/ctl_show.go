@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -276,6 +277,48 @@ func (l ctlConnections) list(ctx context.Context, c *ctl, rates *rates) error {
 		c.table(w, connectionTable(all, q.TCP, rates))
 	}
 	return w.Flush()
+}
+
+type ctlSources struct {
+	Listener string `placeholder:"NAME" help:"Only clients of this listener."`
+	Sort     string `enum:"connections,accepted,bytes,rejected" default:"connections" placeholder:"BY" help:"What comes first: most open connections (connections, the default), connections so far (accepted), bytes, or connections that were reset because of a limit by source (rejected)."`
+	Limit    int    `placeholder:"N" default:"20" help:"List no more than so many (20)."`
+}
+
+// Run lists the sources of clients.
+func (s ctlSources) Run(c *ctl) error {
+	q := admin.SourceQuery{Listener: s.Listener, Sort: s.Sort, Limit: s.Limit}
+	return call(c, admin.ListSources, q, func(w *bufio.Writer, all *stats.ClientSources) {
+		t := newTable("SOURCE", "LISTENER", ">CONNECTIONS", ">LIMIT", ">ACCEPTED", ">REJECTED", ">RECEIVED", ">SENT",
+			"LIMITED BY")
+		for i := range all.Sources {
+			s := &all.Sources[i]
+			rejected := []string{}
+			for _, n := range s.Rejected {
+				if n.Count > 0 {
+					rejected = append(rejected, fmt.Sprintf("%d %s", n.Count, n.Reason))
+				}
+			}
+			t.add(s.Source, cmp.Or(s.Listener, "all"), s.Connections, limited(s.Limit), untracked(s.Limit, s.Accepted),
+				cmp.Or(strings.Join(rejected, ", "), untracked(s.Limit, 0)), humanBytes(s.ReceivedBytes),
+				humanBytes(s.SentBytes), strings.Join(s.Limited, ", "))
+		}
+		c.table(w, t)
+		if more := all.Total - len(all.Sources); more > 0 {
+			fmt.Fprintf(w, "%d more\n", more)
+		}
+		if all.Unlisted > 0 {
+			fmt.Fprintf(w, "%d connections of further sources\n", all.Unlisted)
+		}
+	})
+}
+
+// untracked returns a number of a source, or "-" if nothing tracks it.
+func untracked(limit int, n uint64) string {
+	if limit == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(n, 10)
 }
 
 type ctlLoops struct {

@@ -56,6 +56,7 @@ func TestCtl(t *testing.T) {
 		"connections", "connections --client 10.0.0.2/31 --limit 1", "connections --min-age 2s --server b",
 		"connections --wide", "connections --sort rtt --limit 2", "connections --sort rate --limit 1 --json",
 		"connections --sort age", "discovery",
+		"sources", "sources --listener dns --sort bytes --limit 1", "sources --sort age",
 		"server set app a --state drain --weight 50", "server reset app 192.0.2.1:80", "server reset app a",
 		"server set app c --weight 1",
 		"server set app a", "server set app a --weight 2000", "server set app a --state off",

@@ -68,6 +68,11 @@ func (d *adminDaemon) Connections(
 	return page, "", nil
 }
 
+// Sources returns the sources of clients of this process.
+func (d *adminDaemon) Sources(ctx context.Context, q *admin.SourceQuery) (stats.ClientSources, error) {
+	return d.proxy.Sources(ctx, proxy.SourceQuery{Listener: q.Listener, Sort: q.Sort, Limit: q.Limit})
+}
+
 // isGone reports whether a process has ended.
 func isGone(old *predecessor) bool {
 	select {

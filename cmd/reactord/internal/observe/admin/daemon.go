@@ -37,6 +37,8 @@ type Daemon interface {
 	Connections(
 		ctx context.Context, f *Filter, after string, limit int, tcp bool,
 	) (page []Connection, next string, err error)
+	// Sources returns the sources of clients that take the most.
+	Sources(ctx context.Context, q *SourceQuery) (stats.ClientSources, error)
 	// CloseConnections closes connections that match f, and returns their number.
 	CloseConnections(ctx context.Context, f *Filter) (int, error)
 	// CloseConnection closes one connection.

@@ -48,6 +48,8 @@ var (
 		"Remove the override of a server, which returns to the state and weight of its source.", 0, ""}
 	ListConnections = Endpoint[ConnectionQuery, Connections]{http.MethodGet, "/v1/connections", "listConnections",
 		"The open connections. The answer is a page; next is the start of the next one.", 0, ""}
+	ListSources = Endpoint[SourceQuery, stats.ClientSources]{http.MethodGet, "/v1/sources", "listSources",
+		"The sources of clients that take the most: the top talkers.", 0, ""}
 	CloseConnections = Endpoint[CloseQuery, Closed]{http.MethodDelete, "/v1/connections", "closeConnections",
 		"Close connections. They are reset on both sides.", 0, ""}
 	CloseConnection = Endpoint[ConnectionKey, Closed]{http.MethodDelete, "/v1/connections/{id}", "closeConnection",

@@ -43,6 +43,7 @@ func routes() []route {
 		bind(SetServer, (*API).setServer),
 		bind(ResetServer, (*API).resetServer),
 		bind(ListConnections, (*API).connections),
+		bind(ListSources, (*API).sources),
 		bind(CloseConnections, (*API).closeConnections),
 		bind(CloseConnection, (*API).closeConnection),
 		bind(PostReload, (*API).reload),
@@ -245,6 +246,18 @@ func (a *API) connections(ctx context.Context, q *ConnectionQuery) (Connections,
 	}
 	page, next, err := a.daemon.Connections(ctx, &q.Filter, q.After, limit, q.TCP)
 	return Connections{list(page), next}, err
+}
+
+// defaultSources is the default limit on sources in an answer.
+const defaultSources = 20
+
+func (a *API) sources(ctx context.Context, q *SourceQuery) (stats.ClientSources, error) {
+	if q.Limit == 0 {
+		q.Limit = defaultSources
+	}
+	out, err := a.daemon.Sources(ctx, q)
+	out.Sources = list(out.Sources)
+	return out, err
 }
 
 func (a *API) closeConnections(ctx context.Context, q *CloseQuery) (Closed, error) {

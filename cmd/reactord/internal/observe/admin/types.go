@@ -220,6 +220,13 @@ type Connections struct {
 	Next        string       `json:"next,omitempty" doc:"Start of the next page, for the parameter after. Absent on the last page."`
 }
 
+// SourceQuery selects sources of clients.
+type SourceQuery struct {
+	Listener string `query:"listener" doc:"Only sources of this listener. Default: those of each listener, and those of all together if limits.source_connections counts them."`
+	Sort     string `query:"sort" enum:"connections,accepted,bytes,rejected" doc:"What comes first: most open connections, connections so far, bytes, or connections that were reset because of a limit by source. Default: connections."`
+	Limit    int    `query:"limit" min:"1" max:"10000" doc:"Limit on sources in the answer. Default: 20."`
+}
+
 // ConnectionKey identifies a connection.
 type ConnectionKey struct {
 	ID string `path:"id" doc:"The id of the connection."`

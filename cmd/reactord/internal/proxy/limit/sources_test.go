@@ -158,3 +158,39 @@ func BenchmarkSources(b *testing.B) {
 		c.Release()
 	}
 }
+
+// A prefix without connections keeps its history until others need its entry, and the one that was active last keeps it
+// for longest. Refusals count, too.
+func TestSourcesHistory(t *testing.T) {
+	s := countSources(8) // one set
+	address := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(i), 7}) }
+	for i := range 8 {
+		c, _ := s.Acquire(address(i), 1, 0)
+		c.Accepted(int64(100 - i))
+		if _, ok := s.Acquire(address(i), 1, int64(100-i)); ok {
+			t.Fatal("the limit does not hold")
+		}
+		c.Refused(ByRate, int64(100-i))
+		c.Ended([2]uint64{1, 2})
+		c.Release()
+	}
+	c, _ := s.Acquire(address(8), 1, 200) // takes the entry of the prefix that was active first
+	c.Accepted(200)
+	seen := map[netip.Prefix]SourceReading{}
+	for r := range s.All() {
+		seen[r.Prefix] = r
+	}
+	for i := range 9 {
+		prefix := s.Prefix(address(i))
+		want := SourceReading{Prefix: prefix, Accepted: 1, Bytes: [2]uint64{1, 2}, Refused: [2]uint64{1, 1}}
+		switch i {
+		case 7:
+			want = SourceReading{}
+		case 8:
+			want = SourceReading{Prefix: prefix, Accepted: 1, Connections: 1}
+		}
+		if seen[prefix] != want {
+			t.Errorf("%v: %+v, want %+v", prefix, seen[prefix], want)
+		}
+	}
+}

@@ -241,6 +241,18 @@ func match(f *admin.Filter, c *admin.Connection) bool {
 		c.Age.Duration() >= f.MinAge && c.Idle.Duration() >= f.MinIdle
 }
 
+// Sources returns two sources, of which one is limited.
+func (d *Daemon) Sources(_ context.Context, q *admin.SourceQuery) (stats.ClientSources, error) {
+	all := []stats.ClientSource{
+		{Source: "192.0.2.7/32", Listener: "web", Connections: 50, Limit: 50, Accepted: 120, ReceivedBytes: 4096,
+			SentBytes: 1 << 20, Rejected: stats.Tally[stats.Count]{{Reason: "source_connections", Count: 9}},
+			Limited: []string{"source_connections"}},
+		{Source: "2001:db8::/64", Listener: "dns", Connections: 2, ReceivedBytes: 100, SentBytes: 200},
+	}
+	all = slices.DeleteFunc(all, func(s stats.ClientSource) bool { return q.Listener != "" && q.Listener != s.Listener })
+	return stats.ClientSources{Sources: all[:min(len(all), q.Limit)], Total: len(all)}, nil
+}
+
 // Connections returns a page of the connections.
 func (d *Daemon) Connections(
 	_ context.Context, f *admin.Filter, after string, most int, tcp bool,
