@@ -19,13 +19,21 @@ func (c checkCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	if err := places.Errors(loader.Unreadable(cfg, c.Config)); err != nil {
+	if err := places.Errors(loader.Unreadable(cfg, places.Files())); err != nil {
 		return err
 	}
 	if _, err := loader.Check(context.Background(), cfg, places.Errors, printWarning); err != nil {
 		return err
 	}
-	_, err = fmt.Printf("%s: ok\n", c.Config)
+	included := len(places.Files())
+	if c.Config != "-" {
+		included--
+	}
+	more := ""
+	if included > 0 {
+		more = fmt.Sprintf(" (included files: %d)", included)
+	}
+	_, err = fmt.Printf("%s: ok%s\n", c.Config, more)
 	return err
 }
 

@@ -24,8 +24,8 @@ type Config struct {
 	// to 100 000 messages/s per loop. 0 (default): a loop wakes up as soon as there is work. A reload cannot change it.
 	MinWait time.Duration
 	// User is the name or number of the user to run as when started by root. The process becomes that user before it
-	// opens anything but this file, and keeps no privilege except binding ports below 1024 (CAP_NET_BIND_SERVICE).
-	// Empty (default): the user that starts it. A reload cannot change it.
+	// opens anything but this file and those that it includes, and keeps no privilege except binding ports below 1024
+	// (CAP_NET_BIND_SERVICE). Empty (default): the user that starts it. A reload cannot change it.
 	User string
 	// Group is the group to run as. Empty (default): the user's. A reload cannot change it.
 	Group string
@@ -33,7 +33,8 @@ type Config struct {
 	Metrics Metrics
 	// Admin configures the HTTP server of the admin API. A reload cannot change it.
 	Admin Admin
-	// Watch reloads the file when it or, as with a ConfigMap, its directory changes. Default: false.
+	// Watch reloads the file when it, a file that it includes or a certificate changes, also by the links of a ConfigMap.
+	// Default: false.
 	Watch bool
 	// Log configures the log.
 	Log Log
@@ -56,6 +57,10 @@ type Config struct {
 	Listeners []Listener
 	// Backends lists the groups of servers to proxy to. At least one is required, unless there is a control plane.
 	Backends []Backend
+	// Include lists further files: paths of files, patterns of path.Match for the last part of a path, and directories,
+	// whose files *.yaml are read in the order of their names. Paths are relative to the directory of this file. The
+	// lists of listeners, backends, defaults and include of all files are joined; each other setting is in one file.
+	Include []string
 	// Defaults lists sets of settings that listeners and backends inherit. Those of a control plane do not.
 	Defaults []Defaults
 }

@@ -14,6 +14,7 @@ import (
 // all of them.
 type decoder struct {
 	report
+	includes
 	sets sets // of defaults
 }
 

@@ -2,7 +2,7 @@
 //
 // # How to use it
 //
-// [Load] and [Parse] read a file. The command line builds a [Config] from [New], [NewListener], [NewBackend] and
+// [Load] and [Parse] read a file, with those that it includes. The command line builds a [Config] from [New], [NewListener], [NewBackend] and
 // [NewServer], and calls [Config.Validate]. [Print] writes a Config with the source of each value, and [Schema] the
 // JSON Schema of files. [Address], [Size], [FileMode] and [IP] are setting types that the standard library has no
 // text form for.
@@ -17,7 +17,7 @@
 // The file is YAML 1.2 without anchors, aliases and tags. Values may contain environment variables. Time and memory
 // are linear in the size of the file.
 //
-// The package reads the file and the environment, and nothing else. It checks the form of host names; the daemon
+// The package reads the files and the environment, and nothing else. It checks the form of host names; the daemon
 // resolves them when it starts, and when it checks a file. [Places] then reports problems with their places in the
 // file.
 //
@@ -40,6 +40,7 @@
 //	validate.go               applies rules
 //	shape.go, key.go          the settings as reflection sees them: keys, types, rules
 //	parse.go                  from a file to a Config
+//	include.go                files that a file includes
 //	inherit.go                what entries inherit from sets of defaults
 //	tokens.go                 the parser of package goccy/go-yaml in linear time
 //	decode.go, scalars.go, expand.go  from nodes of YAML to values

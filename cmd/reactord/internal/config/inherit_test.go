@@ -168,7 +168,8 @@ func TestSchemaOfDefaults(t *testing.T) {
 		t.Error(err)
 	}
 	for was, wrong := range map[string]string{
-		"listener: {": "listener: {name: x, ", "backend: {conn": "backend: {servers: [x], conn", "interval: 2s": "intervall: 2s",
+		"listener: {": "listener: {name: x, ", "backend: {conn": "backend: {servers: [x], conn",
+		"interval: 2s": "intervall: 2s",
 	} {
 		if s.Validate(asJSON(t, []byte(strings.Replace(inheriting, was, wrong, 1)))) == nil {
 			t.Errorf("the schema accepts %s", wrong)

@@ -3,6 +3,7 @@ package config
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -13,72 +14,93 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
-// maxFile limits the size of a file in bytes, to fifty thousand servers or so. It quickly refuses a device or a log
+// maxFile limits the size of all files in bytes, to fifty thousand servers or so. It quickly refuses a device or a log
 // given by mistake.
 const maxFile = 4 << 20
 
-// Load reads the file at path, or standard input for "-". It reports mistakes in the content like [Parse]; an error
-// of the file itself is one of package os.
+// stdin is the name of standard input in errors.
+const stdin = "<stdin>"
+
+// Load reads the file at path, or standard input for "-", and the files that it includes. It reports mistakes in the
+// content like [Parse]; an error of the file itself is one of package os. With an error, [Places] only has the files.
 func Load(path string) (*Config, *Places, error) {
-	if path == "-" {
-		return read("<stdin>", os.Stdin)
+	name, f, main := stdin, os.Stdin, &part{}
+	var files []File
+	if path != "-" {
+		var err error
+		if f, err = os.Open(path); err != nil {
+			return nil, &Places{}, err
+		}
+		defer f.Close()
+		if main.info, err = f.Stat(); err != nil {
+			return nil, &Places{}, err
+		}
+		if main.info.Mode().IsRegular() {
+			main.dir = filepath.Dir(path)
+		}
+		name, files = path, []File{{path, main.info}}
 	}
-	f, err := os.Open(path)
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, nil, err
+		return nil, &Places{files: files}, err
 	}
-	defer f.Close()
-	return read(path, f)
+	return parse(main, name, data, files)
 }
 
-func read(name string, r io.Reader) (*Config, *Places, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return nil, nil, err
-	}
-	return Parse(name, data)
-}
-
-// Parse reads a configuration. name is the name of the file in errors. The error joins one [*Error] for each mistake,
-// so its text has a line for each. If data is not valid YAML, only the first error is reported.
+// Parse reads a configuration, and the files that it includes. name is the path of the file, which may be needed for
+// errors only. The error joins one [*Error] for each mistake, so its text has a line for each. If a file is not valid
+// YAML, only its first error is reported. Paths of include are relative to the directory of name.
 func Parse(name string, data []byte) (*Config, *Places, error) {
-	d := &decoder{}
-	c, top := d.decode(name, data)
+	return parse(&part{dir: filepath.Dir(name)}, name, data, nil)
+}
+
+func parse(main *part, name string, data []byte, files []File) (*Config, *Places, error) {
+	d := &decoder{includes: includes{files: files}}
+	c, top := d.decode(main, name, data)
 	if c != nil {
 		for _, p := range d.settle(c, top) {
 			d.problem(top, p)
 		}
 	}
+	places := &Places{top: top, files: d.files, includes: d.patterns}
 	if err := d.joined(); err != nil {
-		return nil, nil, err
+		return nil, places, err
 	}
-	return c, &Places{top}, nil
+	return c, places, nil
 }
 
 // decode reads a configuration, which may still break rules, and the places of its settings. It returns a nil Config
 // if there is nothing to read.
-func (d *decoder) decode(name string, data []byte) (*Config, *place) {
-	in := &document{file: name}
-	body := d.document(in, data)
-	if body == nil {
+func (d *decoder) decode(main *part, name string, data []byte) (*Config, *place) {
+	d.read(main, name, data)
+	if main.body == nil {
 		return nil, nil
 	}
-	c, top := New(), &place{in: in, at: yamltree.PositionOf(body)}
-	if m, ok := body.(*ast.MappingNode); ok {
-		d.readSets(top, m)
-		d.finishSets()
+	for _, p := range d.parts {
+		if p.body == nil {
+			continue
+		}
+		p.top = &place{in: p.in, at: yamltree.PositionOf(p.body)}
+		if m, ok := p.body.(*ast.MappingNode); ok {
+			d.readSets(p.top, m)
+		}
 	}
-	d.section(top, "the configuration", body, root, reflect.ValueOf(c).Elem())
+	d.finishSets()
+	c, top := New(), main.top
+	v := reflect.ValueOf(c).Elem()
+	d.section(top, "the configuration", main.body, root, v)
+	for _, p := range d.parts[1:] {
+		if p.body != nil {
+			d.part(p, top, v)
+		}
+	}
+	c.Include = nil
 	return c, top
 }
 
 // document returns a file's only document, or nil after an error.
 func (d *decoder) document(in *document, data []byte) ast.Node {
 	top := position{Line: 1, Column: 1}
-	if len(data) > maxFile {
-		d.add(in, top, "the file is larger than %s", Size(maxFile))
-		return nil
-	}
 	if at, ok := invalid(data); ok {
 		d.add(in, at, "not UTF-8: write text in UTF-8, and other bytes in hexadecimal, as in send_hex")
 		return nil
@@ -92,7 +114,7 @@ func (d *decoder) document(in *document, data []byte) ast.Node {
 	switch {
 	case second != nil:
 		d.add(in, second.At, "%s: a file holds one configuration", second.Text)
-	case body == nil:
+	case body == nil && in.order == 0:
 		d.add(in, top, "the file is empty: write at least one listener and one backend")
 	}
 	return body

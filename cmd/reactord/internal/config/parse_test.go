@@ -316,7 +316,8 @@ func TestErrors(t *testing.T) {
 		name: "an anchor",
 		new:  "drain: {timeout: &t 5s}\n",
 		want: `a.yaml:1:18: timeout is a duration, not an anchor or alias: ` +
-			"write the value itself, or what several entries share below defaults: write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
+			"write the value itself, or what several entries share below defaults: " +
+			"write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
 	}, {
 		name: "a merged mapping",
 		old:  "  - name: app\n", new: "  - <<: {a: b}\n    name: app\n",
@@ -345,7 +346,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
-			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "defaults", "drain", "group", "incoming_cpu", "kubernetes", "limits", ` +
+			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "defaults", "drain", "group", "include", "incoming_cpu", "kubernetes", "limits", ` +
 				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "upgrade", "user", "watch" and "xds", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
@@ -357,7 +358,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 			`a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
 		{"two documents", valid + "---\nring: auto\n",
 			`a.yaml:9:1: a second document: a file holds one configuration`},
-		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the file is larger than 4MiB`},
+		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the configuration is larger than 4MiB`},
 		{"a mapping with neither", "ring: auto\n",
 			"a.yaml:1:1: no listener: write at least one\na.yaml:1:1: no backend: write at least one"},
 	} {

@@ -111,8 +111,16 @@ func (p *place) String() string {
 
 // Places has the positions of the settings of a [Config] in its files.
 type Places struct {
-	top *place
+	top      *place
+	files    []File
+	includes []string
 }
+
+// Files returns the files that were read, or should have been, without standard input.
+func (s *Places) Files() []File { return s.files }
+
+// Includes returns the paths, directories and patterns of all include settings: see [Included].
+func (s *Places) Includes() []string { return s.includes }
 
 // Errors joins one [*Error] for each of the problems of a [Config] returned by [Load]. Without problems it returns
 // nil.

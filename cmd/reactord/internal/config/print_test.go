@@ -50,7 +50,7 @@ func TestPrintedValuesAreTheSame(t *testing.T) {
 		scramble(r, root, reflect.ValueOf(c).Elem())
 		text := printed(t, c, nil)
 		d := &decoder{}
-		again, _ := d.decode("f", text)
+		again, _ := d.decode(&part{}, "f", text)
 		if err := d.joined(); err != nil {
 			t.Fatalf("seed %d: %v, in\n%s", seed, err, text)
 		}

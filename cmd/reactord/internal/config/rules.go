@@ -111,6 +111,7 @@ var rules = joined(discoveryRules, map[string]rule{
 	"XDSReconnect.Min":        timeout,
 	"XDSReconnect.Max":        timeout,
 
+	"Config.Include":  {resolved: true},
 	"Config.Defaults": {resolved: true},
 	"Defaults.Name":   {form: isName},
 	"Defaults.From":   {form: isName},

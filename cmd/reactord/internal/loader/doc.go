@@ -1,4 +1,4 @@
-// Package loader loads the daemon's configuration: it reads the file, the certificates and other files that it names,
+// Package loader loads the daemon's configuration: it reads the files, the certificates and other files that it names,
 // and looks up its names. The result is the file's part of the plan.
 //
 // # How to use it

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"sync/atomic"
@@ -25,7 +26,7 @@ type Loader struct {
 	first *plan.File
 	began bool // first was taken
 
-	stamps atomic.Pointer[stamps] // of the file, and of those that it names, as they were last read
+	seen atomic.Pointer[seen] // when the file was last read
 }
 
 // ErrStandardInput reports a reload of standard input.
@@ -53,17 +54,30 @@ func (l *Loader) Path() string { return l.path }
 // Watchable reports whether there is a file that can be watched and read again.
 func (l *Loader) Watchable() bool { return l.path != "" && l.path != "-" }
 
-// read reads the file. It does not look up names.
+// seen is what was read.
+type seen struct {
+	stamps   stamps   // of the files of the configuration, and of those that it names
+	includes []string // see [config.Places.Includes]
+}
+
+// read reads the file with those that it includes. It does not look up names.
 func (l *Loader) read() (*plan.File, error) {
-	files := l.look() // before they are read, so that what is written meanwhile is noticed
+	// Files have the stamps from before they are read, so that what is written meanwhile is noticed.
+	files := l.look()
 	cfg, places, err := ReadFile(l.path)
+	if err == nil {
+		files = stampsOf(append(keyFiles(cfg), l.path))
+	}
+	for _, f := range places.Files() {
+		files[f.Path] = stampOf(f.Path)
+		if f.Info != nil {
+			files[f.Path] = stampFrom(f.Info)
+		}
+	}
+	l.seen.Store(&seen{files, places.Includes()})
 	if err != nil {
-		l.stamps.Store(&files)
 		return nil, err
 	}
-	named := stampsOf(keyFiles(cfg))
-	named[l.path] = files[l.path]
-	l.stamps.Store(&named)
 	return &plan.File{Config: cfg, Errors: places.Errors, Place: places.Place, Origin: places.Origin}, nil
 }
 
@@ -119,6 +133,10 @@ func stampOf(path string) *stamp {
 	if err != nil {
 		return nil
 	}
+	return stampFrom(info)
+}
+
+func stampFrom(info fs.FileInfo) *stamp {
 	s := &stamp{size: info.Size(), modified: info.ModTime()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		s.device, s.inode = uint64(sys.Dev), sys.Ino //nolint:unconvert // Dev has 32 bits on some architectures
@@ -137,12 +155,22 @@ func stampsOf(paths []string) stamps {
 	return all
 }
 
-// look returns the stamps of the same files now.
+// look returns the stamps of the same files now, and of those that are included now.
 func (l *Loader) look() stamps {
 	now := stamps{l.path: stampOf(l.path)}
-	if was := l.stamps.Load(); was != nil {
-		for path := range *was {
-			now[path] = stampOf(path)
+	was := l.seen.Load()
+	if was == nil {
+		return now
+	}
+	for path := range was.stamps {
+		now[path] = stampOf(path)
+	}
+	for _, entry := range was.includes {
+		files, _ := config.Included(entry) // a reload reports the error
+		for _, path := range files {
+			if _, known := now[path]; !known {
+				now[path] = stampOf(path)
+			}
 		}
 	}
 	return now

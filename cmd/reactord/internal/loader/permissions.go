@@ -9,11 +9,12 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 )
 
-// ReadFile reads a configuration file, and looks up its user and group.
+// ReadFile reads a configuration file with those that it includes, and looks up its user and group. With an error,
+// [config.Places] only has the files.
 func ReadFile(path string) (*config.Config, *config.Places, error) {
 	cfg, places, err := config.Load(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, places, err
 	}
 	ofGroup, err := account.Lookup(cfg.User, cfg.Group)
 	if err == nil {
@@ -23,12 +24,12 @@ func ReadFile(path string) (*config.Config, *config.Places, error) {
 	if ofGroup {
 		at = "group"
 	}
-	return nil, nil, places.Errors([]config.Problem{{Path: at, Text: err.Error(), Err: err}})
+	return nil, places, places.Errors([]config.Problem{{Path: at, Text: err.Error(), Err: err}})
 }
 
-// Unreadable returns a problem for each file that the user of the configuration cannot open, if root asks. path is the
-// file of the configuration itself; "-" is standard input.
-func Unreadable(cfg *config.Config, path string) (wrong []config.Problem) {
+// Unreadable returns a problem for each file that the user of the configuration cannot open, if root asks. own are the
+// files of the configuration itself.
+func Unreadable(cfg *config.Config, own []config.File) (wrong []config.Problem) {
 	files := namedFiles(cfg)
 	for _, f := range files {
 		if strings.HasSuffix(f.setting, ".web_config_file") {
@@ -37,8 +38,8 @@ func Unreadable(cfg *config.Config, path string) (wrong []config.Problem) {
 			}
 		}
 	}
-	if path != "-" {
-		files = append(files, namedFile{"user", path})
+	for _, f := range own {
+		files = append(files, namedFile{"user", f.Path})
 	}
 	paths := make([]string, len(files))
 	for i, f := range files {
