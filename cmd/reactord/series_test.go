@@ -95,6 +95,16 @@ func (s *scraped) said() string {
 	return s.log.String()
 }
 
+// await waits until the log has a text.
+func (s *scraped) await(t testing.TB, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.said(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the log has no %s: %s", text, s.said())
+		}
+	}
+}
+
 func (s *scraped) file() string { return filepath.Join(s.dir, "reactord.yaml") }
 
 func (s *scraped) write(t testing.TB, text string) {

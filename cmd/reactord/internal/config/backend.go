@@ -167,7 +167,7 @@ type Check struct {
 	// Database is the database to connect to, with the protocol postgresql. Default: "postgres".
 	Database string
 	// Role is what the server must be, with the protocols postgresql and redis: "any" (default), "primary" or "replica".
-	Role Role
+	Role ServerRole
 	// Send is the text to send once connected, with escapes as \r and \n in YAML's double quotes.
 	Send string
 	// SendHex is the same in hexadecimal digits. Set only one of the two.

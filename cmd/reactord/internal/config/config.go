@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 )
@@ -103,6 +104,49 @@ type Admin struct {
 	// Owner and Group are the names or numbers of the socket's owner and group. Empty (default): the process's.
 	Owner string
 	Group string
+	// DefaultRole is the role of requests whose user is not in Roles, and of all requests to a unix socket: "read" sees
+	// everything, "operator" also drains, reloads, closes connections, and sets servers and the log level, and "admin"
+	// also upgrades and records profiles. Default: admin, or with Roles read.
+	DefaultRole Role
+	// Roles lists roles of users of the WebConfigFile.
+	Roles []UserRole
+	// Page is a second address of the API and its status page, with a role of its own.
+	Page StatusPage
+}
+
+// UserRole is the role of a user of the admin API.
+type UserRole struct {
+	// User is the name of the user, as in basic_auth_users.
+	User string
+	// Role is "read", "operator" or "admin".
+	Role Role
+}
+
+// StatusPage is a second address of the admin API.
+type StatusPage struct {
+	// Address is "tcp://HOST:PORT", as that of the admin API. Empty (default): none.
+	Address string
+	// WebConfigFile is the same as for the metrics.
+	WebConfigFile string
+	// Role is what all clients of the address may do: "read" (default), "operator" or "admin".
+	Role Role
+}
+
+// Access returns the settings of the admin API at its first address, with the default role in force.
+func (a *Admin) Access() Admin {
+	out := *a
+	if out.Page = (StatusPage{}); out.DefaultRole == "" {
+		out.DefaultRole = AdminRole
+		if len(out.Roles) != 0 {
+			out.DefaultRole = ReadRole
+		}
+	}
+	return out
+}
+
+// Access returns the settings of the admin API at this address.
+func (p *StatusPage) Access() Admin {
+	return Admin{Address: p.Address, WebConfigFile: p.WebConfigFile, DefaultRole: cmp.Or(p.Role, ReadRole)}
 }
 
 // Open reports whether other machines can reach the address. An invalid address is not open.
@@ -227,7 +271,7 @@ func New() *Config {
 	return &Config{
 		Ring:       "auto",
 		Metrics:    Metrics{Detail: NormalDetail, PerServer: true},
-		Admin:      Admin{Mode: 0o600},
+		Admin:      Admin{Mode: 0o600, Page: StatusPage{Role: ReadRole}},
 		Log:        Log{Level: "info", Format: "auto"},
 		AccessLog:  newAccessLog(),
 		Limits:     Limits{SourceRate: newSourceRate(), SourceConnections: newSourceConnections()},

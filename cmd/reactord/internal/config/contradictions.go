@@ -45,6 +45,8 @@ func (v *validator) metrics(at *step, m *Metrics) {
 }
 
 func (v *validator) admin(at *step, a *Admin) {
+	v.adminRoles(at, a)
+	v.statusPage(at.of("page"), a)
 	if strings.HasPrefix(a.Address, "unix://") {
 		if a.WebConfigFile != "" {
 			v.add(at.of("web_config_file"), "web_config_file requires a TCP address, and a unix socket is protected by its "+
@@ -63,6 +65,39 @@ func (v *validator) admin(at *step, a *Admin) {
 		if s.value != "" {
 			v.add(at.of(s.key), "%s requires a unix socket: write address: unix:///PATH, or remove it", s.key)
 		}
+	}
+}
+
+func (v *validator) adminRoles(at *step, a *Admin) {
+	if len(a.Roles) != 0 && a.WebConfigFile == "" {
+		v.add(at.of("roles"), "roles requires web_config_file, whose users have them: write web_config_file, too, or "+
+			"remove it; default_role is the role at a unix socket")
+	}
+	users := map[string]bool{}
+	for i, r := range a.Roles {
+		if users[r.User] {
+			v.add(at.of("roles").nth(i).of("user"), "user %s has a role already: remove one of them", quote(r.User))
+		}
+		users[r.User] = true
+	}
+}
+
+func (v *validator) statusPage(at *step, a *Admin) {
+	p := &a.Page
+	switch access := p.Access(); {
+	case p.Address == "":
+		if p.WebConfigFile != "" {
+			v.add(at.of("web_config_file"), "web_config_file requires address: write address: tcp://HOST:PORT, too, or remove it")
+		}
+	case a.Address == "":
+		v.add(at.of("address"), "page is a second address: write address of admin, too")
+	case strings.HasPrefix(p.Address, "unix://"):
+		v.value(at.of("address"), "%s: a browser needs a TCP address: write tcp://HOST:PORT", quote(p.Address))
+	case p.Address == a.Address:
+		v.value(at.of("address"), "%s is the address of the admin API: write another port", quote(p.Address))
+	case p.WebConfigFile == "" && isAdminAddress(p.Address) == "" && access.Open():
+		v.value(at.of("address"), "%s is reachable from other machines, and the page would be unprotected: write "+
+			"web_config_file, too, with TLS and users, or tcp://127.0.0.1:PORT", quote(p.Address))
 	}
 }
 

@@ -15,6 +15,17 @@ func TestRules(t *testing.T) {
 		{"", "admin: {address: 'unix:///a', web_config_file: a}", "web_config_file requires a TCP address, and a unix " +
 			"socket is"},
 		{"", "admin: {web_config_file: a}", "web_config_file requires address: write address: tcp://HOST:PORT, too"},
+		{"", "admin: {address: 'unix:///a', roles: [{user: a, role: read}]}", "roles requires web_config_file, whose users"},
+		{"", "admin: {address: 'tcp://[::1]:1', web_config_file: a, roles: [{user: a, role: read}, {user: a, role: admin}]}",
+			`user "a" has a role already`},
+		{"", "admin: {address: 'tcp://[::1]:1', web_config_file: a, roles: [{user: a}]}",
+			"no role: write read, operator or admin"},
+		{"", "admin: {address: 'unix:///a', default_role: root}", `default_role "root" is no role: write read, operator or`},
+		{"", "admin: {page: {address: 'tcp://[::1]:1'}}", "page is a second address: write address of admin, too"},
+		{"", "admin: {address: 'unix:///a', page: {address: 'unix:///b'}}", "a browser needs a TCP address"},
+		{"", "admin: {address: 'tcp://[::1]:1', page: {address: 'tcp://[::1]:1'}}", "is the address of the admin API"},
+		{"", "admin: {address: 'unix:///a', page: {address: 'tcp://192.0.2.1:1'}}", "the page would be unprotected"},
+		{"", "admin: {address: 'unix:///a', page: {web_config_file: b}}", "web_config_file requires address"},
 		{"", "metrics: {web_config_file: a}", "web_config_file requires address: write address: HOST:PORT, too"},
 		{"", `metrics: {address: 'a:1', web_config_file: "a\0b"}`, "has a zero byte"},
 		{"", "kubernetes: {address: 'ftp://a'}", `address "ftp://a" is not the URL of an API server: write ` +

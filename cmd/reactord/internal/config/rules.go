@@ -66,6 +66,13 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Admin.Mode":          {max: 0o777},
 	"Admin.Owner":         {form: isAccount},
 	"Admin.Group":         {form: isAccount},
+	"Admin.DefaultRole":   {form: isRole},
+
+	"UserRole.User":            {needed: "no user: write the name of the user that has the role"},
+	"UserRole.Role":            {oneOf: newWords(Roles), needed: "no role: write read, operator or admin"},
+	"StatusPage.Address":       {form: isAdminAddress},
+	"StatusPage.WebConfigFile": filePath,
+	"StatusPage.Role":          {oneOf: newWords(Roles)},
 
 	"Limits.MaxConnections":  connections,
 	"Limits.Memory":          {min: int64(16 * MiB), max: int64(1 << 20 * GiB), zero: true},
@@ -255,7 +262,7 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Check.User":          {form: isCredential},
 	"Check.Password":      {form: isCredential, secret: true},
 	"Check.Database":      {form: isCredential},
-	"Check.Role":          {oneOf: newWords(Roles)},
+	"Check.Role":          {oneOf: newWords(ServerRoles)},
 	"Check.Send":          {form: isShort, secret: true},
 	"Check.SendHex":       {form: isHex, secret: true},
 	"Check.Expect":        {form: isShort},

@@ -53,6 +53,7 @@ var fresh = joined(discoveryDefaults, map[reflect.Type]any{
 	reflect.TypeFor[Route]():           NewRoute(),
 	reflect.TypeFor[WeightedBackend](): NewWeightedBackend(),
 	reflect.TypeFor[Certificate]():     Certificate{},
+	reflect.TypeFor[UserRole]():        UserRole{},
 	reflect.TypeFor[Backend]():         NewBackend(),
 	reflect.TypeFor[Server]():          NewServer(),
 	reflect.TypeFor[CheckStep]():       CheckStep{},

@@ -1,5 +1,7 @@
 package config
 
+import "slices"
+
 // Settings with a fixed set of values have a type with a constant for each value, whose text is that of the file.
 
 // Network names the network of an address as package net does.
@@ -123,14 +125,14 @@ const (
 // KnowsRoles reports whether a check can find out whether the server is the primary.
 func (p CheckProtocol) KnowsRoles() bool { return p == CheckPostgreSQL || p == CheckRedis }
 
-// Role is what a server is among its replicas.
-type Role string
+// ServerRole is what a server is among its replicas.
+type ServerRole string
 
-// The values of [Role].
+// The values of [ServerRole].
 const (
-	AnyRole Role = "any"
-	Primary Role = "primary"
-	Replica Role = "replica"
+	AnyRole ServerRole = "any"
+	Primary ServerRole = "primary"
+	Replica ServerRole = "replica"
 )
 
 // DNSType selects the records that are looked up.
@@ -166,6 +168,29 @@ const (
 	FullDetail    Detail = "full"
 )
 
+// Role is what a user of the admin API may do.
+type Role string
+
+// The values of [Role].
+const (
+	ReadRole     Role = "read"
+	OperatorRole Role = "operator"
+	AdminRole    Role = "admin"
+)
+
+// AtLeast reports whether r may do what requires a role. An unknown role may do nothing.
+func (r Role) AtLeast(required Role) bool {
+	return slices.Contains(Roles, r) && slices.Index(Roles, r) >= slices.Index(Roles, required)
+}
+
+// isRole returns what is wrong with the name of a role, or "".
+func isRole(text string) string {
+	if slices.Contains(Roles, Role(text)) {
+		return ""
+	}
+	return "is no role: write read, operator or admin"
+}
+
 // AccessLogFormat is the format of the lines of the access log.
 type AccessLogFormat string
 
@@ -180,6 +205,7 @@ const (
 var (
 	Rings             = []string{"auto", "io_uring", "epoll"}
 	Details           = []Detail{SummaryDetail, NormalDetail, FullDetail}
+	Roles             = []Role{ReadRole, OperatorRole, AdminRole} // each may do what those before it may
 	LogLevels         = []string{"debug", "info", "warn", "error"}
 	LogFormats        = []string{"auto", "json", "console"}
 	Transports        = []Transport{AutoTransport, TLSTransport, RawTransport, AnyTransport}
@@ -188,7 +214,7 @@ var (
 	States            = []string{"up", "drain", "maintenance"}
 	InitialStates     = []InitialState{WaitForCheck, InitiallyDown, InitiallyUp}
 	CheckProtocols    = []CheckProtocol{CheckTCP, CheckUDP, CheckPostgreSQL, CheckMySQL, CheckRedis}
-	Roles             = []Role{AnyRole, Primary, Replica}
+	ServerRoles       = []ServerRole{AnyRole, Primary, Replica}
 	AddressTypes      = []AddressType{AnyAddress, IPv4Address, IPv6Address}
 	DNSTypes          = []DNSType{DNSIP, DNSA, DNSAAAA, DNSAOrAAAA, DNSAAAAOrA, DNSSRV}
 	StartTLSProtocols = []StartTLS{NoStartTLS, PostgreSQL, SMTP, IMAP, POP3}

@@ -130,6 +130,9 @@ func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 	if d.endpoints.api != nil { // it can reload: what is announced does not change before
 		d.endpoints.api.Serve(d.adminDaemon(), log.Level, &d.slow)
 	}
+	if d.endpoints.page != nil {
+		d.endpoints.page.Serve(d.adminDaemon(), log.Level, &d.slow)
+	}
 	if err := d.endpoints.envoy.Start(); err != nil {
 		return nil, d.undo(err)
 	}

@@ -16,6 +16,7 @@ type endpoints struct {
 	log     *zap.Logger
 	metrics *admin.Server // of metrics, /livez and /readyz
 	api     *admin.API
+	page    *admin.API // its second address
 	envoy   *envoy.Admin // never nil; without a bootstrap it listens nowhere
 }
 
@@ -28,7 +29,12 @@ func (e *endpoints) listen(f *plan.File, in *Inherited) (err error) {
 		}
 	}
 	if c.Admin.Address != "" && e.api == nil {
-		e.api, err = e.listenAPI(c, in)
+		if e.api, err = e.listenAPI(c.Admin, adminName(c), in); err != nil {
+			return err
+		}
+	}
+	if c.Admin.Page.Address != "" && e.page == nil {
+		e.page, err = e.listenAPI(c.Admin.Page.Access(), pageName(c), in)
 	}
 	return err
 }
@@ -42,15 +48,15 @@ func (e *endpoints) listenMetrics(f *plan.File, in *Inherited) (*admin.Server, e
 	return admin.TakeOver(l, m.WebConfigFile, e.log), err
 }
 
-func (e *endpoints) listenAPI(c *config.Config, in *Inherited) (*admin.API, error) {
-	l, err := in.listener(adminName(c))
+func (e *endpoints) listenAPI(a config.Admin, name string, in *Inherited) (*admin.API, error) {
+	l, err := in.listener(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case l == nil:
-		return admin.ListenAPI(c.Admin, e.log)
+		return admin.ListenAPI(a, e.log)
 	}
-	return admin.TakeOverAPI(c.Admin, l, e.log)
+	return admin.TakeOverAPI(a, l, e.log)
 }
 
 // sockets returns copies of the listening sockets. The caller closes them, also after an error. c is the configuration
@@ -70,6 +76,13 @@ func (e *endpoints) sockets(c *config.Config) (all []upgrade.Socket, err error) 
 		}
 		all = append(all, upgrade.Socket{Name: adminName(c), FD: fd})
 	}
+	if e.page != nil {
+		fd, err := e.page.Dup()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, upgrade.Socket{Name: pageName(c), FD: fd})
+	}
 	return all, nil
 }
 
@@ -79,6 +92,9 @@ func (e *endpoints) leave() {
 	var errs []error
 	if e.api != nil {
 		errs = append(errs, e.api.Leave())
+	}
+	if e.page != nil {
+		errs = append(errs, e.page.Leave())
 	}
 	if e.metrics != nil {
 		errs = append(errs, e.metrics.Close())
@@ -94,6 +110,9 @@ func (e *endpoints) close() error {
 	var errs []error
 	if e.api != nil {
 		errs = append(errs, e.api.Close())
+	}
+	if e.page != nil {
+		errs = append(errs, e.page.Close())
 	}
 	if e.metrics != nil {
 		errs = append(errs, e.metrics.Close())

@@ -51,6 +51,7 @@ func (i *Inherited) listenSockets() (all []proxy.ListenSocket) {
 // The names of the sockets of metrics and of the admin API at an address of the configuration.
 func metricsName(c *config.Config) string { return "metrics " + c.Metrics.Address.String() }
 func adminName(c *config.Config) string   { return "admin " + c.Admin.Address }
+func pageName(c *config.Config) string    { return "admin page " + c.Admin.Page.Address }
 
 // listener takes the inherited listening socket with a name, or returns nil.
 func (i *Inherited) listener(name string) (net.Listener, error) {

@@ -44,6 +44,9 @@ func (d *daemon) announce() {
 	if api := d.endpoints.api; api != nil {
 		d.log.Info("admin", zap.String("address", api.Address()))
 	}
+	if page := d.endpoints.page; page != nil {
+		d.log.Info("status page", zap.String("address", page.Address()))
+	}
 }
 
 // announceListeners logs the addresses of the listeners in force that are wanted.

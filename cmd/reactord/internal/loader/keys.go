@@ -90,6 +90,7 @@ func namedFiles(cfg *config.Config) (files []namedFile) {
 	}
 	add("metrics.web_config_file", cfg.Metrics.WebConfigFile)
 	add("admin.web_config_file", cfg.Admin.WebConfigFile)
+	add("admin.page.web_config_file", cfg.Admin.Page.WebConfigFile)
 	server := func(at string, t *config.ServerTLS) {
 		for j, c := range t.Certificates {
 			at := fmt.Sprintf("%scertificates[%d].", at, j)
@@ -130,12 +131,14 @@ func keyFiles(cfg *config.Config) (paths []string) {
 
 // webProblems checks the web configuration files.
 func webProblems(cfg *config.Config) (wrong []config.Problem) {
+	page := cfg.Admin.Page.Access()
 	for _, w := range []struct {
 		section, path string
 		open          bool
 	}{
 		{"metrics", cfg.Metrics.WebConfigFile, false},
 		{"admin", cfg.Admin.WebConfigFile, cfg.Admin.Open()},
+		{"admin.page", page.WebConfigFile, page.Open()},
 	} {
 		if w.path == "" {
 			continue

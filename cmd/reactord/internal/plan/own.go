@@ -73,13 +73,16 @@ func (m *merger) ownAddresses() map[socketName][]ownAddress {
 	if at := c.Metrics.Address; !at.IsZero() {
 		add("the address of the metrics", "metrics.address", m.file.Address(at))
 	}
-	if rest, ok := strings.CutPrefix(c.Admin.Address, "tcp://"); ok {
-		if at, err := config.ParseAddress(rest); err == nil {
+	for _, one := range []struct{ setting, address string }{
+		{"admin.address", c.Admin.Address}, {"admin.page.address", c.Admin.Page.Address},
+	} {
+		rest, ok := strings.CutPrefix(one.address, "tcp://")
+		if at, err := config.ParseAddress(rest); ok && err == nil {
 			ip, err := netip.ParseAddr(at.Host)
 			if err != nil { // it is localhost
 				ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 			}
-			add("the admin API", "admin.address", netip.AddrPortFrom(ip, at.Port))
+			add("the admin API", one.setting, netip.AddrPortFrom(ip, at.Port))
 		}
 	}
 	if path, ok := strings.CutPrefix(c.Admin.Address, "unix://"); ok {

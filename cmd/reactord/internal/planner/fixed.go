@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -25,7 +26,7 @@ func checkFixed(old, next *config.Config) (problems []config.Problem) {
 		{"admin", old.Admin, next.Admin},
 		{"log.format", old.Log.Format, next.Log.Format},
 	} {
-		if s.old != s.next {
+		if !reflect.DeepEqual(s.old, s.next) {
 			problems = append(problems, config.Problem{Path: s.path, Text: fmt.Sprintf(
 				"%s changes from %v to %v: a reload cannot do that; restart or upgrade the process", s.path,
 				orNothing(s.old), orNothing(s.next))})

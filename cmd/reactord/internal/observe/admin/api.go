@@ -19,6 +19,7 @@ import (
 type API struct {
 	server
 	socket  *socket // nil for TCP
+	access  config.Admin
 	private bool    // reachable only by processes of the same upgrade
 	daemon  Daemon
 	level   zap.AtomicLevel
@@ -36,7 +37,7 @@ const (
 
 // ListenAPI binds the address of the admin API, so that errors show early. Clients wait until [API.Serve] is called.
 func ListenAPI(cfg config.Admin, log *zap.Logger) (*API, error) {
-	a := &API{server: newServer("admin", nil, cfg.WebConfigFile, maxClients, log)}
+	a := &API{access: cfg.Access(), server: newServer("admin", nil, cfg.WebConfigFile, maxClients, log)}
 	l, err := a.listen(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
@@ -165,7 +166,12 @@ func (a *API) path(methods map[string]route) http.Handler {
 				clip(r.URL.Path), clip(r.Method), allow)).write(w)
 			return
 		}
-		if err := a.answer(w, r, route); err != nil {
+		by := a.requester(r)
+		err := a.admit(by, &route)
+		if err == nil {
+			err = a.answer(w, withRole(r, by), route)
+		}
+		if err != nil {
 			problemOf(err).write(w)
 		}
 	})

@@ -69,6 +69,7 @@
 //	endpoint.go    the table of requests
 //	types.go       what is exchanged
 //	routes.go      handlers
+//	role.go        what a user may do
 //	loops.go       those of loops
 //	profiles.go    those of profiles
 //	params.go      parameters of requests

@@ -55,7 +55,7 @@ func compareFile(t *testing.T, path string, write func(old string) string) {
 func documentation() string {
 	var b strings.Builder
 	for _, r := range routes() {
-		fmt.Fprintf(&b, "\n### `%s %s`\n\n%s\n", r.method, r.path, wrap(r.doc))
+		fmt.Fprintf(&b, "\n### `%s %s`\n\n%s\n", r.method, r.path, wrap(r.doc+" Role: `"+string(r.role)+"`."))
 		if all := params(r.in); len(all) > 0 {
 			b.WriteString("\n| parameter | in | meaning |\n|---|---|---|\n")
 			for _, p := range all {

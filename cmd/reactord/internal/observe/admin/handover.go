@@ -25,7 +25,7 @@ func TakeOver(l net.Listener, webFile string, log *zap.Logger) *Server {
 // TakeOverAPI returns the admin API on an inherited listener for the address of cfg. A unix socket keeps its file,
 // with its owner and permissions.
 func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error) {
-	a := &API{server: newServer("admin", l, cfg.WebConfigFile, maxClients, log)}
+	a := &API{access: cfg.Access(), server: newServer("admin", l, cfg.WebConfigFile, maxClients, log)}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
 		_, path, err := ParseAddress(cfg.Address)

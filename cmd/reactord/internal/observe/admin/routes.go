@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
@@ -24,11 +25,12 @@ type route struct {
 	method, path, name, doc string
 	media                   string // "application/json", or that of a raw answer
 	code                    int
+	role                    config.Role // that it requires
 	in, out                 reflect.Type
 	serve                   func(a *API, w http.ResponseWriter, r *http.Request, in any) error
 }
 
-// routes returns the table of all endpoints.
+// routes returns the table of all endpoints, with the roles that they require. Reading requires the role read.
 func routes() []route {
 	return []route{
 		bind(GetStatus, (*API).status),
@@ -40,24 +42,24 @@ func routes() []route {
 		bind(ListBackends, (*API).backends),
 		bind(ListServers, (*API).servers),
 		bind(GetServer, (*API).server1),
-		bind(SetServer, (*API).setServer),
-		bind(ResetServer, (*API).resetServer),
+		bind(SetServer, (*API).setServer).needs(config.OperatorRole),
+		bind(ResetServer, (*API).resetServer).needs(config.OperatorRole),
 		bind(ListConnections, (*API).connections),
 		bind(ListSources, (*API).sources),
-		bind(CloseConnections, (*API).closeConnections),
-		bind(CloseConnection, (*API).closeConnection),
-		bind(PostReload, (*API).reload),
+		bind(CloseConnections, (*API).closeConnections).needs(config.OperatorRole),
+		bind(CloseConnection, (*API).closeConnection).needs(config.OperatorRole),
+		bind(PostReload, (*API).reload).needs(config.OperatorRole),
 		bind(GetDrain, (*API).getDrain),
-		bind(PostDrain, (*API).drain),
-		bind(DeleteDrain, (*API).undrain),
-		bind(PostReopen, (*API).reopen),
-		bindSlow(PostUpgrade, (*API).upgrade),
+		bind(PostDrain, (*API).drain).needs(config.OperatorRole),
+		bind(DeleteDrain, (*API).undrain).needs(config.OperatorRole),
+		bind(PostReopen, (*API).reopen).needs(config.OperatorRole),
+		bindSlow(PostUpgrade, (*API).upgrade).needs(config.AdminRole),
 		bind(GetLogLevel, (*API).logLevel),
-		bind(SetLogLevel, (*API).setLogLevel),
+		bind(SetLogLevel, (*API).setLogLevel).needs(config.OperatorRole),
 		bind(ListLoops, (*API).loops),
 		raw(GetInFlight, (*API).inFlight),
 		bind(ListProfiles, (*API).profiles),
-		raw(PostProfile, (*API).profile),
+		raw(PostProfile, (*API).profile).needs(config.AdminRole),
 		bind(ListDiscovery, (*API).discovery),
 		bind(GetXDS, (*API).xds),
 		raw(GetOpenAPI, (*API).serveOpenAPI),
@@ -116,7 +118,7 @@ func raw[In any](e Endpoint[In, Raw], f func(*API, http.ResponseWriter, *http.Re
 func (e Endpoint[In, Out]) route() route {
 	r := route{
 		method: e.Method, path: e.Path, name: e.Name, doc: e.Doc, code: e.Code,
-		in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), media: cmp.Or(e.Media, "application/json"),
+		role: config.ReadRole, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), media: cmp.Or(e.Media, "application/json"),
 	}
 	if r.code == 0 {
 		r.code = http.StatusOK
@@ -137,9 +139,9 @@ func allowed(methods map[string]route) string {
 	return strings.Join(all, ", ")
 }
 
-func (a *API) status(context.Context, *None) (Status, error) {
+func (a *API) status(ctx context.Context, _ *None) (Status, error) {
 	s := a.daemon.Status()
-	s.LogLevel = a.level.Level().String()
+	s.LogLevel, s.Role = a.level.Level().String(), string(roleOf(ctx))
 	if s.LastReload != nil {
 		r := s.LastReload.whole()
 		s.LastReload = &r

@@ -127,7 +127,8 @@ func (s *schemas) operation(r route) object {
 	op := object{
 		"operationId": r.name,
 		"summary":     strings.TrimSuffix(title, "."),
-		"description": r.doc,
+		"description": r.doc + " It requires the role " + string(r.role) + ".",
+		"x-role":      r.role,
 		"responses": object{
 			strconv.Itoa(r.code): s.response(r),
 			"default":            object{"$ref": "#/components/responses/Problem"},

@@ -41,6 +41,7 @@ type Status struct {
 	Limit       int              `json:"limit" doc:"Limit on open connections: max_connections, or what the limit on open files allows."`
 	IdleTimeout float64          `json:"idle_timeout_ratio" doc:"Factor applied to idle timeouts: below 1 while memory is short."`
 	LogLevel    string           `json:"log_level"`
+	Role        string           `json:"role" enum:"read,operator,admin" doc:"The role of who asks: see admin.roles."`
 	AccessLog   *stats.AccessLog `json:"access_log,omitempty" doc:"Counters of the access log, if there is one."`
 	LastReload  *Reload          `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
 	Drain       *Drain           `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`

@@ -88,7 +88,7 @@ func (p *probe) redisLine(r io.Reader) ([]byte, error) {
 func wantsRole(c *config.Check) bool { return c.Role != config.AnyRole && c.Role != "" }
 
 // compareRole compares the role of the server with the one that it must have.
-func (p *probe) compareRole(c *config.Check, is config.Role) error {
+func (p *probe) compareRole(c *config.Check, is config.ServerRole) error {
 	if is == c.Role {
 		return nil
 	}
