@@ -16,7 +16,7 @@ type endpoints struct {
 	log     *zap.Logger
 	metrics *admin.Server // of metrics, /livez and /readyz
 	api     *admin.API
-	page    *admin.API // its second address
+	page    *admin.API   // its second address
 	envoy   *envoy.Admin // never nil; without a bootstrap it listens nowhere
 }
 

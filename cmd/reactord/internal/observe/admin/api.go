@@ -20,7 +20,7 @@ type API struct {
 	server
 	socket  *socket // nil for TCP
 	access  config.Admin
-	private bool    // reachable only by processes of the same upgrade
+	private bool // reachable only by processes of the same upgrade
 	daemon  Daemon
 	level   zap.AtomicLevel
 	slow    *SlowTurns
