@@ -28,6 +28,7 @@ type commands struct {
 	Test     testCommand     `cmd:"" help:"Test a configuration: try the clients of a file of cases, and compare what becomes of them."`
 	Simulate simulateCommand `cmd:"" help:"Simulate what becomes of clients if servers, zones or networks fail, or by a scenario."`
 	Config   configCommand   `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
+	Convert  convertCommand  `cmd:"" help:"Convert a configuration of HAProxy or nginx, and report what became of each line."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
 	Ctl      ctlCommand      `cmd:"" help:"Inspect and change a running reactord by its admin API."`
 	Health   healthCommand   `cmd:"" help:"Ask a running reactord whether it is ready, for health checks without a shell."`
@@ -69,6 +70,8 @@ func Main(line []string) (status int) {
 		return 0
 	case errors.Is(err, errFlags):
 		status = 2
+	case errors.Is(err, errLeftOut):
+		return statusLeftOut
 	default:
 		status = 1
 	}

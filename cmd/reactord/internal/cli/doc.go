@@ -15,6 +15,7 @@
 //	explain.go     explain, ctl explain: what becomes of a connection, and why
 //	test.go        test: cases of clients, and what is expected of them
 //	simulate.go    simulate: what happens if servers, zones or networks fail
+//	convert.go     convert: from a configuration of HAProxy or nginx
 //	config.go      config: a file with all defaults
 //	schema.go      schema: the JSON Schema of files
 //	ctl*.go        ctl: the client of the admin API, and its tables

@@ -46,7 +46,7 @@
 //	decode.go, scalars.go, expand.go  from nodes of YAML to values
 //	suggest.go, foreign.go    what a misspelt word means, or a word of another proxy
 //	place.go, report.go       where settings are in the file; errors with their places
-//	print.go, json.go         from settings to YAML and JSON
+//	print.go, print_brief.go, json.go  from settings to YAML, all of them or the unusual ones, and to JSON
 //	schema.go, documentation.go, reference.go  for people and editors, generated from the settings
 //	address.go, size.go, types.go, ciphers.go, sans.go  types and values of settings
 //

@@ -60,6 +60,56 @@ func TestPrintedValuesAreTheSame(t *testing.T) {
 	}
 }
 
+// The same in brief.
+func TestBriefValuesAreTheSame(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := New()
+		scramble(r, root, reflect.ValueOf(c).Elem())
+		var b bytes.Buffer
+		if err := PrintBrief(&b, c); err != nil {
+			t.Fatal(err)
+		}
+		d := &decoder{}
+		again, _ := d.decode(&part{}, "f", b.Bytes())
+		if err := d.joined(); err != nil {
+			t.Fatalf("seed %d: %v, in\n%s", seed, err, b.String())
+		}
+		if diff := cmp.Diff(c, again); diff != "" {
+			t.Fatalf("seed %d: %s", seed, diff)
+		}
+	}
+}
+
+// A configuration in brief has what differs from the defaults, in the short forms of the documentation.
+func TestBrief(t *testing.T) {
+	const text = `metrics: 127.0.0.1:9090
+
+listeners:
+  - name: web
+    address: "[::]:443"
+    routes:
+      - {sni: [example.org, "*.example.org"], sources: [10.0.0.0/8, 192.0.2.1], backend: app}
+    backend: app
+
+backends:
+  - name: app
+    servers:
+      - 10.0.0.1:80
+      - {address: 10.0.0.2:80, weight: 2}
+      - app.example.org:80
+    check: {interval: 5s, send: "PING\r\n"}
+`
+	c, _, err := Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := PrintBrief(&b, c); err != nil || b.String() != text {
+		t.Errorf("%v: %s", err, cmp.Diff(text, b.String()))
+	}
+}
+
 // scramble sets every setting at random.
 func scramble(r *rand.Rand, s *shape, v reflect.Value) {
 	for _, f := range s.fields {

@@ -60,6 +60,7 @@ var (
 		{"0", "Success; after a drain."},
 		{"1", "An error."},
 		{"2", "A wrong command line."},
+		{"3", "`reactord convert` has left something out, or something must be supplied; its report says what."},
 	}
 	variables = []term{
 		{"NO_COLOR", "If it is not empty, tables have no colours."},
