@@ -5,6 +5,7 @@
 //	reactord proxy --listen tcp://HOST:PORT --to tcp://HOST:PORT  run a proxy
 //	reactord serve --config FILE                                  run the proxy of a configuration file
 //	reactord envoy FLAGS                                          run in the place of an Envoy
+//	reactord init serve --config FILE                             run it in a container that upgrades
 //	reactord check --config FILE                                  report what is wrong with a file
 //	reactord config --config FILE                                 print a file with all defaults
 //	reactord schema                                               print the JSON Schema of configuration files

@@ -23,6 +23,7 @@ type commands struct {
 	Proxy    proxyCommand    `cmd:"" help:"Run a proxy from one address to one or more servers."`
 	Serve    serveCommand    `cmd:"" help:"Run the proxy of a configuration file."`
 	Envoy    envoyCommand    `cmd:"" passthrough:"" help:"Run in the place of an Envoy, with its flags and its bootstrap."`
+	Init     initCommand     `cmd:"" passthrough:"" help:"Run a command of reactord below an init process, which is process 1 of a container that upgrades."`
 	Check    checkCommand    `cmd:"" help:"Report what is wrong with a configuration file."`
 	Explain  explainCommand  `cmd:"" help:"Explain by a configuration file what would happen to a connection, and why."`
 	Test     testCommand     `cmd:"" help:"Test a configuration: try the clients of a file of cases, and compare what becomes of them."`

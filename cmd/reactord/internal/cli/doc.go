@@ -21,6 +21,7 @@
 //	ctl*.go        ctl: the client of the admin API, and its tables
 //	credentials.go the credentials of ctl and health
 //	health.go      health: whether a daemon is ready
+//	init.go        init: process 1 of a container
 //	doctor*.go     doctor: the capabilities of the machine
 //	man.go         man and completion, of packages manual and completion
 //	version.go     version

@@ -300,8 +300,8 @@ func (t *taking) end(why error) {
 	t.closing.Start()
 }
 
-// abandon drops a frame that is not whole, and closes its descriptors. If the other process has ended, and the bytes of the
-// connections with it, they are reset.
+// abandon drops a frame that is not whole, and closes its descriptors. If the other process has ended, and the bytes of
+// the connections with it, they are reset.
 func (t *taking) abandon(reset bool) {
 	clear(t.in) // it may have secrets
 	for _, fd := range t.fds {

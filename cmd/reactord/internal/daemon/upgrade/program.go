@@ -29,9 +29,23 @@ var (
 	// ErrUpgraded means that a successor already serves.
 	ErrUpgraded = errors.New("a successor already serves")
 	// ErrInit means that the process is the first one of its container or machine, which would end with it.
-	ErrInit = errors.New("process 1 cannot be upgraded, because its end is the end of the container: " +
-		"start a new container, or run reactord below an init process (docker run --init)")
+	ErrInit = errors.New("process 1 cannot be upgraded, because its end is the end of the container: " + ownInit)
+	// ErrInitEnds means that the process was started by an init process that ends with it.
+	ErrInitEnds = errors.New("the init process of this container ends with the process that it has started, which an " +
+		"upgrade replaces: " + ownInit)
 )
+
+const ownInit = "start a new container, or let process 1 be \"reactord init\" (reactord init serve --config FILE)"
+
+// shortInits are the programs that end with the process that they have started, by the names that they have in
+// containers.
+var shortInits = []string{"tini", "tini-static", "docker-init", "dumb-init", "catatonit", "podman-init"}
+
+// endsWithChild reports whether a process is such a program.
+func endsWithChild(pid int) bool {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return err == nil && slices.Contains(shortInits, strings.TrimSpace(string(name)))
+}
 
 // Program records how this process was started.
 type Program struct {
@@ -148,6 +162,8 @@ func (p *Program) begin() error {
 	switch {
 	case os.Getpid() == 1:
 		return ErrInit
+	case endsWithChild(os.Getppid()):
+		return ErrInitEnds
 	case p.err != nil:
 		return fmt.Errorf("the path of the program is unknown: %w", p.err)
 	case p.state == upgrading:
