@@ -80,7 +80,7 @@ func (p *probe) pgLogin(rw io.ReadWriter, password string, private bool) error {
 		case kind == pgAuthCleartext:
 			return errors.New("the server asks for the password in clear text: use TLS or SCRAM-SHA-256")
 		case kind == pgAuthSASL && exchange == nil && bytes.Contains(rest, []byte("SCRAM-SHA-256\x00")):
-			exchange = newSCRAM(password)
+			exchange = newSCRAM(password, p.offload)
 			first := exchange.first()
 			answer = binary.BigEndian.AppendUint32([]byte("SCRAM-SHA-256\x00"), uint32(len(first)))
 			answer = append(answer, first...)

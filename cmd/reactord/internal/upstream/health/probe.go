@@ -136,6 +136,11 @@ func (p *probe) receive(r io.Reader, limit int, found func(got []byte) bool) ([]
 	}
 }
 
+// offload runs f on a worker thread: it would block the loop.
+func (p *probe) offload(f func() ([]byte, error)) ([]byte, error) {
+	return task.Await(p.t, reactor.Offload(p.loop, f))
+}
+
 // take receives n bytes, and uses them.
 func (p *probe) take(r io.Reader, n int) ([]byte, error) {
 	if n == 0 {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// maxIterations limits the iterations that a server may ask for: they run on the loop, and take a microsecond each.
-// PostgreSQL's default is 4096.
+// maxIterations limits the iterations that a server may ask for: they take about a microsecond each. PostgreSQL's
+// default is 4096.
 const maxIterations = 20_000
 
 // scram is the client's side of SCRAM-SHA-256, without channel binding. The user is empty: PostgreSQL knows it from the
@@ -23,10 +23,13 @@ const maxIterations = 20_000
 // Source: RFC 5802, RFC 7677; "SASL Authentication" of PostgreSQL's manual.
 type scram struct {
 	password, nonce string
-	signature       []byte // that the server must prove to know
+	offload         func(func() ([]byte, error)) ([]byte, error) // runs what takes milliseconds
+	signature       []byte                                       // that the server must prove to know
 }
 
-func newSCRAM(password string) *scram { return &scram{password: password, nonce: rand.Text()} }
+func newSCRAM(password string, offload func(func() ([]byte, error)) ([]byte, error)) *scram {
+	return &scram{password: password, nonce: rand.Text(), offload: offload}
+}
 
 // first returns the client's first message.
 func (s *scram) first() []byte { return []byte("n,," + s.bare()) }
@@ -39,7 +42,7 @@ func (s *scram) final(challenge string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	salted, err := s.salted(salt, iterations)
+	salted, err := s.offload(func() ([]byte, error) { return s.salted(salt, iterations) })
 	if err != nil {
 		return nil, err
 	}
