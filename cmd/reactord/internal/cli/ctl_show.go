@@ -51,6 +51,9 @@ func showStatus(w *bufio.Writer, s *admin.Status) {
 			line("", "%s", e)
 		}
 	}
+	if h := s.Handover; h != nil && h.Taken > 0 {
+		line("taken over", "%d connections of old processes", h.Taken)
+	}
 	for _, p := range s.Predecessors {
 		line("old process", "%s", describePredecessor(&p))
 	}

@@ -27,6 +27,25 @@ func oldProcessOf(connections int, staying ...stats.Count) admin.Predecessor {
 	return admin.Predecessor{PID: 42, Connections: connections, Left: 3540, Staying: staying}
 }
 
+// ctl status says how many connections of old processes the process has taken, and what the old ones have.
+func TestStatusOfUpgraded(t *testing.T) {
+	var text strings.Builder
+	w := bufio.NewWriter(&text)
+	s := upgraded(9, oldProcessOf(3, stats.Count{Reason: "tls", Count: 3}))
+	showStatus(w, &s)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\ntaken over   9 connections of old processes\n",
+		"\nold process  42: version , replaced 0ms ago, 3 connections, 59m00s left, 3 stay (tls)\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the status is\n%s\nwant\n%s", &text, want)
+		}
+	}
+}
+
 // A migration ends when nothing can move, which two readings in a row have to say.
 func TestMigrationEnds(t *testing.T) {
 	tls, refused := stats.Count{Reason: "tls", Count: 3}, stats.Count{Reason: "refused", Count: 1}

@@ -35,7 +35,8 @@ func (d *daemon) retire(s successor, signals <-chan os.Signal) error {
 	if err := d.proxy.Drain(ctx, config.Drain{Timeout: forever}); err != nil {
 		return err
 	}
-	d.log.Info("stopped: the new process has taken over", zap.Int("successor", s.PID))
+	d.log.Info("stopped: all connections have moved or ended", zap.Int("successor", s.PID),
+		zap.Uint64("moved", d.proxy.Handovers().Moved))
 	return nil
 }
 
