@@ -24,6 +24,12 @@ type AccessLog struct {
 	// SkipEmpty omits connections that the client closes before a byte has flowed in either direction, such as the
 	// health checks of other proxies. Default: false.
 	SkipEmpty bool
+	// SkipNormal logs only what is not normal, as HAProxy's dontlog-normal: it omits connections that end by EOF of both
+	// sides and were not retried, and UDP sessions that end idle after an answer. Default: false.
+	SkipNormal bool
+	// Sample logs only one in so many of the connections that SkipNormal would omit, and all others. The id of a
+	// connection decides, so that it is the same in the old and the new process of an upgrade. 1 (default): all.
+	Sample int
 	// Refused limits the lines per second for connections that a limit, allow or deny refuses on accept. 0 (default):
 	// refused connections are not logged.
 	Refused int
@@ -31,7 +37,9 @@ type AccessLog struct {
 	Queue int
 }
 
-func newAccessLog() AccessLog { return AccessLog{Mode: 0o640, Format: JSONLines, Queue: 8192} }
+func newAccessLog() AccessLog {
+	return AccessLog{Mode: 0o640, Format: JSONLines, Sample: 1, Queue: 8192}
+}
 
 // AccessLogFields lists every field that a line of the access log can have.
 var AccessLogFields = []string{

@@ -110,6 +110,9 @@ func (v *validator) accessLog(at *step, a *AccessLog) {
 	case a.Template == "" && a.Format == TextLines:
 		v.add(at.of("format"), "the format text requires template: write it, too")
 	}
+	if a.SkipNormal && a.Sample > 1 {
+		v.add(at.of("skip_normal"), "skip_normal omits what sample chooses from: remove one of them")
+	}
 }
 
 func (v *validator) rate(at *step, all Rate, perPrefix SourceRate) {

@@ -205,6 +205,7 @@ var rules = joined(discoveryRules, map[string]rule{
 	"AccessLog.Fields":   {oneOf: accessLogFields},
 	"AccessLog.Template": {form: isTemplate},
 	"AccessLog.Interim":  {min: int64(time.Second), max: maxTimeout, zero: true},
+	"AccessLog.Sample":   {min: 1, max: 1_000_000},
 	"AccessLog.Refused":  {max: 100_000},
 	"AccessLog.Queue":    {min: 16, max: 1 << 20},
 

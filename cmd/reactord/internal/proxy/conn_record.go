@@ -118,9 +118,13 @@ func (c *conn) beginLogRecord(s *settings, peer netip.AddrPort) {
 }
 
 // logEnd writes the line of a connection that ends, with what the kernel has told of its sides.
-func (c *conn) logEnd(tcp *[2]accesslog.TCP) {
+func (c *conn) logEnd(tcp *[2]TCP) {
 	w := c.worker()
-	if c.log == nil || w.accessLog == nil || c.empty() && w.accessLog.Settings().SkipEmpty {
+	if c.log == nil || w.accessLog == nil {
+		return
+	}
+	s := w.accessLog.Settings()
+	if s.SkipEmpty && c.empty() || !c.logs(s, c.why == reasonNormal && c.log.retries == 0) {
 		return
 	}
 	if (c.why == reasonSourceRate || c.why == reasonSourceConns) && !w.takeRefusedLine() {
@@ -157,8 +161,12 @@ func (c *conn) logInterim() {
 	if w.accessLog == nil {
 		return
 	}
-	if every := w.accessLog.Settings().Interim; every > 0 {
-		c.log.interimDue = now + int64(every)
+	s := w.accessLog.Settings()
+	if s.Interim > 0 {
+		c.log.interimDue = now + int64(s.Interim)
+	}
+	if !c.logs(s, c.log.retries == 0) {
+		return
 	}
 	tcp := c.sampleTCP()
 	r := c.line(&tcp)
@@ -174,7 +182,7 @@ func (c *conn) empty() bool {
 }
 
 // line begins a line of the access log, with what is known of the connection now.
-func (c *conn) line(tcp *[2]accesslog.TCP) *accesslog.Record {
+func (c *conn) line(tcp *[2]TCP) *accesslog.Record {
 	out, r := c.association.line(), c.log
 	out.TCP = *tcp
 	out.Client, out.Peer, out.Bytes, out.Phases = c.clientAddr(), r.peer, c.moved(), r.phases

@@ -1,8 +1,6 @@
 package proxy
 
-import (
-	"time"
-)
+import "time"
 
 // What the kernel knows of the TCP connections with both sides is asked at the end of a connection, for the access log
 // and the metrics; for interim lines; and for lists that want it. The kernel counts for a socket, so that an upgrade

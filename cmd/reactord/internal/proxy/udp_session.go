@@ -179,7 +179,8 @@ func (x *session) Ended(why udp.Why) {
 // logEnd writes the line of the session to the access log, if there is one.
 func (x *session) logEnd() {
 	log := x.worker().accessLog
-	if log == nil || !x.logged {
+	normal := x.why == reasonNormal || x.why == reasonIdle && x.answered != 0
+	if log == nil || !x.logged || !x.logs(log.Settings(), normal) {
 		return
 	}
 	r := x.line()
