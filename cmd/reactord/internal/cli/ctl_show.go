@@ -149,10 +149,10 @@ type ctlBackends struct{}
 func (ctlBackends) Run(c *ctl) error {
 	return call(c, admin.ListBackends, admin.None{}, func(w *bufio.Writer, all *admin.Backends) {
 		t := newTable("BACKEND", "POLICY", ">SERVERS", ">UP", ">CONNECTIONS", ">LIMIT", ">QUEUED", ">QUEUE", ">REFUSED",
-			"PANIC")
+			">STICKY", "PANIC")
 		for _, b := range all.Backends {
 			t.add(b.Name, b.Policy, b.Servers, b.Up, b.Connections, limited(b.MaxConnections), b.Queued, b.QueueSize,
-				b.QueueRefused, yes(b.Panic))
+				b.QueueRefused, b.Sticky, yes(b.Panic))
 		}
 		c.table(w, t)
 	})
@@ -293,7 +293,7 @@ func (s ctlSources) Run(c *ctl) error {
 	q := admin.SourceQuery{Listener: s.Listener, Sort: s.Sort, Limit: s.Limit}
 	return call(c, admin.ListSources, q, func(w *bufio.Writer, all *stats.ClientSources) {
 		t := newTable("SOURCE", "LISTENER", ">CONNECTIONS", ">LIMIT", ">ACCEPTED", ">REJECTED", ">RECEIVED", ">SENT",
-			"LIMITED BY")
+			"SERVER", "LIMITED BY")
 		for i := range all.Sources {
 			s := &all.Sources[i]
 			rejected := []string{}
@@ -304,7 +304,7 @@ func (s ctlSources) Run(c *ctl) error {
 			}
 			t.add(s.Source, cmp.Or(s.Listener, "all"), s.Connections, limited(s.Limit), untracked(s.Limit, s.Accepted),
 				cmp.Or(strings.Join(rejected, ", "), untracked(s.Limit, 0)), humanBytes(s.ReceivedBytes),
-				humanBytes(s.SentBytes), strings.Join(s.Limited, ", "))
+				humanBytes(s.SentBytes), s.Server, strings.Join(s.Limited, ", "))
 		}
 		c.table(w, t)
 		if more := all.Total - len(all.Sources); more > 0 {

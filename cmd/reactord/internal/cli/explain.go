@@ -148,6 +148,9 @@ func (c *ctl) showBackend(w io.Writer, b *stats.ExplainedBackend) {
 	if b.Hashes {
 		fmt.Fprint(w, ", by the address of the client")
 	}
+	if b.Sticky != "" {
+		fmt.Fprintf(w, ", the client stays at %s", plain(b.Sticky))
+	}
 	if b.Panic {
 		fmt.Fprint(w, ", in panic mode")
 	}

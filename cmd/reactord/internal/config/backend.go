@@ -110,7 +110,8 @@ type Balance struct {
 	// LoadFactor limits the connections of a server to this many per cent of the average, for policies that
 	// choose by the client's address; beyond it, a client goes to the next server of its order. 0 (default): no limit.
 	LoadFactor int
-	// IPv4Prefix and IPv6Prefix are the number of bits of the client's address that are hashed. Defaults: 32 and 64.
+	// IPv4Prefix and IPv6Prefix are the number of bits of the client's address that are hashed, or that Sticky
+	// remembers. Defaults: 32 and 64.
 	IPv4Prefix int
 	IPv6Prefix int
 	// Locality is the location of this process. Servers there are preferred; others get the share that it has no
@@ -128,6 +129,19 @@ type Balance struct {
 	// other priorities make up for them: a check that fails everywhere is more likely to be wrong than every server.
 	// 0 (default): never. With it, clients may get servers that are down although others are up.
 	PanicThreshold int
+	// Sticky keeps clients at their servers.
+	Sticky Sticky
+}
+
+// Sticky keeps each client at the server that it got last, whatever the policy says, also when other servers come back
+// or are added: session persistence, as of a stick table. A server that is down or leaves is replaced. The table
+// survives a reload and an upgrade.
+type Sticky struct {
+	// Time is how long a client's server is remembered after its last connection. 0 (default): clients are not kept.
+	Time time.Duration
+	// Max limits the clients that are remembered, by their prefixes; then the ones that came the longest ago are
+	// forgotten. Default: 100000.
+	Max int
 }
 
 // Check configures active health checks. They run only if Interval is set.
@@ -269,7 +283,7 @@ type KeepAlive struct {
 // NewBackend returns a backend with default settings, without a name or servers.
 func NewBackend() Backend {
 	return Backend{
-		Balance:          Balance{Policy: P2C, IPv4Prefix: 32, IPv6Prefix: 64},
+		Balance:          Balance{Policy: P2C, IPv4Prefix: 32, IPv6Prefix: 64, Sticky: Sticky{Max: 100_000}},
 		Check:            newCheck(),
 		Agent:            Agent{Interval: 2 * time.Second, Timeout: time.Second},
 		Ejection:         Ejection{Failures: 5, Time: 10 * time.Second, MaxTime: 5 * time.Minute, MaxPercent: 50},

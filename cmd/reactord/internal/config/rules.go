@@ -250,6 +250,8 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Balance.SlowStart":      orUnlimited,
 	"Balance.Subset":         {max: 1 << 20},
 	"Balance.PanicThreshold": percent,
+	"Sticky.Time":            {min: int64(time.Second), max: int64(365 * 24 * time.Hour), zero: true},
+	"Sticky.Max":             {min: 16, max: 1 << 20},
 
 	"Check.Interval":      orUnlimited,
 	"Check.FastInterval":  orUnlimited,

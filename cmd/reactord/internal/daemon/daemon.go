@@ -164,10 +164,12 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	d.endpoints.log, d.endpoints.envoy = log.Logger, d.newEnvoyAdmin(identity)
 	d.controlPlane.log, d.controlPlane.identity = log.Logger, identity
 	d.controlPlane.setReadyListeners = d.endpoints.envoy.SetReadyListeners
-	health := record.health(log.Logger)
+	health, sticky := record.health(log.Logger), record.sticky(log.Logger)
 	d.planner = planner.New(planner.Config{
-		Load:     c.Loader.Load,
-		Begin:    func(f *plan.File, p *plan.Plan) (plan.Target, error) { return d.begin(f, p, record.NextID, health) },
+		Load: c.Loader.Load,
+		Begin: func(f *plan.File, p *plan.Plan) (plan.Target, error) {
+			return d.begin(f, p, record.NextID, health, sticky)
+		},
 		Discover: d.sources.run, Committed: d.committed, Overrides: record.overrides(),
 		Control: d.controlPlane.first(c.Loader.Config(), record.XDS), LeftOut: d.controlPlane.leftOut, Log: log.Logger,
 	})
@@ -226,6 +228,7 @@ func (d *daemon) freezePlan(replaced bool) {
 // control plane.
 func (d *daemon) begin(
 	f *plan.File, first *plan.Plan, firstID uint64, health upstream.Handover,
+	sticky []proxy.StickySource,
 ) (_ plan.Target, err error) {
 	c := f.Config
 	if err := d.endpoints.listen(f, d.inherited); err != nil {
@@ -236,6 +239,7 @@ func (d *daemon) begin(
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, IncomingCPU: c.IncomingCPU, MinWait: c.MinWait,
 		Log: d.log.Logger, OnSlowTurn: d.noteSlowTurn, Tickets: d.tickets,
 		Inherited: d.inherited.listenSockets(), Health: health, FirstID: firstID,
+		Sticky:        sticky,
 		AwaitSessions: d.inherited.given.Upgrading(),
 		KeepFiles:     upgrade.Storing(),
 		OnDown:        d.predecessors.closeServer,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"go.uber.org/zap"
@@ -17,6 +18,7 @@ type handoverRecord struct {
 	Tickets   []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
 	XDS       []byte            `json:"xds,omitempty"`     // see [xds.Client.Restore]
 	Health    json.RawMessage   `json:"health,omitempty"`  // see [upstream.Handover]
+	Sticky    json.RawMessage   `json:"sticky,omitempty"`  // see [proxy.StickySource]
 	NextID    uint64            `json:"next_id,omitempty"` // see [proxy.Config.FirstID]
 	Loops     int               `json:"loops,omitempty"`   // that may hand connections over
 }
@@ -43,6 +45,9 @@ func (d *daemon) record() (r handoverRecord) {
 	r.Tickets = d.tickets.Keys()
 	r.XDS = d.controlPlane.handoverState()
 	r.Health, _ = json.Marshal(d.proxy.Health()) // it has no values that cannot be written
+	if sticky := d.proxy.Sticky(); len(sticky) != 0 {
+		r.Sticky, _ = json.Marshal(sticky)
+	}
 	r.NextID, r.Loops = d.proxy.NextID(), len(d.proxy.Loops())
 	return r
 }
@@ -54,6 +59,17 @@ func (r *handoverRecord) health(log *zap.Logger) upstream.Handover {
 		log.Warn("ignoring inherited server health", zap.Error(err))
 	}
 	return known
+}
+
+// sticky returns the servers that clients stay at. If they cannot be read, clients get new ones.
+func (r *handoverRecord) sticky(log *zap.Logger) (all []proxy.StickySource) {
+	if len(r.Sticky) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(r.Sticky, &all); err != nil {
+		log.Warn("ignoring inherited sticky sources", zap.Error(err))
+	}
+	return all
 }
 
 // overrides returns the overrides of the admin API.

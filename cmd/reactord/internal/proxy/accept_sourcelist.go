@@ -189,6 +189,9 @@ func (p *Proxy) describeSource(u *sourceUsage) stats.ClientSource {
 		counts, rates = s.sourceCounts[1], s.prefixRates[1]
 	}
 	address := u.prefix.Addr()
+	if u.listener != nil {
+		out.Server = p.stickyServerOf(u)
+	}
 	if counts.table != nil {
 		out.Limit = counts.most
 		if counts.table.Connections(address) >= counts.most {
@@ -199,6 +202,22 @@ func (p *Proxy) describeSource(u *sourceUsage) stats.ClientSource {
 		out.Limited = append(out.Limited, rejectionReasons[rejectPrefix])
 	}
 	return out
+}
+
+// stickyServerOf returns the address of the server that the clients of a source stay at, or "".
+func (p *Proxy) stickyServerOf(u *sourceUsage) string {
+	of := p.table.Load().backends[u.listener.settings.Load().Backend]
+	if of == nil {
+		return ""
+	}
+	t := p.backends.find(of).stickyTable()
+	if t == nil || t.servers.Prefix(u.prefix.Addr()).Bits() > u.prefix.Bits() {
+		return "" // the source may have several
+	}
+	if server := t.find(u.prefix.Addr(), p.now()); server != nil {
+		return server.String()
+	}
+	return ""
 }
 
 // now returns the time on the clock of the loops, on any thread. In a preview it is 0.

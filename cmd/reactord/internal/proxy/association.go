@@ -65,7 +65,7 @@ func (a *association) take(r *balance.Request) error {
 		a.counted = true
 	}
 	g := b.Group()
-	i, err := a.backend.picker.Pick(g.Group, r)
+	i, err := a.backend.pick(g, r)
 	if err != nil {
 		return err
 	}

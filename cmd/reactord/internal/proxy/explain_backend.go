@@ -60,7 +60,9 @@ func (e *explainer) explainBackend(to routing, of *upstream.Backend) stats.Expla
 		}
 	}
 	chosen := e.pick(&b, v, group)
-	if !b.Hashes && eligible > 1 {
+	if kept := e.stickyServer(&b, v); kept != noneChosen {
+		chosen = kept
+	} else if !b.Hashes && eligible > 1 {
 		chosen = noneChosen // any of them
 	}
 	for _, server := range e.proxy.upstreams.Servers(of) {
@@ -193,6 +195,26 @@ func (e *explainer) pick(b *stats.ExplainedBackend, v *backendView, group *balan
 		b.Outcome, b.Reason = stats.OutcomeRefuse, reasonNoneAvailable.String()
 	}
 	return noneChosen
+}
+
+// stickyServer returns the server that the client stays at, if that can be chosen now.
+func (e *explainer) stickyServer(b *stats.ExplainedBackend, v *backendView) int {
+	t := e.proxy.backends.find(v.Backend).stickyTable()
+	server := t.find(unmapped(e.client.Address).Addr(), e.proxy.now())
+	if server == nil {
+		return noneChosen
+	}
+	b.Sticky = server.String()
+	i, in := v.group.Index(*server)
+	var picker balance.Picker
+	if !in || b.Outcome != stats.OutcomeForward {
+		return noneChosen
+	}
+	taken, _ := picker.Take(v.group.Snapshot(), i, &balance.Request{})
+	if !taken {
+		return noneChosen
+	}
+	return i
 }
 
 // clientTLS says what becomes of the TLS of the client.

@@ -56,9 +56,10 @@ type Proxy struct {
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 	sessions     atomic.Int64 // of UDP
 	handovers    handovers
-	firstID      uint64      // see Config.FirstID
-	incomingCPU  atomic.Bool // sockets are chosen by CPU; see accept_incomingcpu.go
-	ports        int64       // that they may have
+	firstID      uint64         // see Config.FirstID
+	sticky       []StickySource // see Config.Sticky
+	incomingCPU  atomic.Bool    // sockets are chosen by CPU; see accept_incomingcpu.go
+	ports        int64          // that they may have
 
 	draining  drain
 	drainOnce sync.Once
@@ -125,6 +126,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
 		firstID:    cfg.FirstID,
+		sticky:     cfg.Sticky,
 		unique:     cmp.Or(cfg.seed, rand.Uint64()),
 		tickets:    cfg.Tickets,
 		onDown:     cfg.OnDown,
@@ -303,6 +305,8 @@ type Config struct {
 	Tickets     *certs.Tickets // the keys of session tickets; nil makes new ones
 	// Health is the health of servers as the previous process left it.
 	Health upstream.Handover
+	// Sticky is the servers that clients stay at, as the previous process left it.
+	Sticky []StickySource
 	// AwaitSessions says that [Proxy.TakeOver] and then [Proxy.TakesAll] will be called. Clients' datagrams wait until the
 	// sessions of UDP have come.
 	AwaitSessions bool

@@ -97,7 +97,7 @@ func (p *Proxy) Read(want stats.Wanted) stats.All {
 	for b, servers := range p.upstreams.All() {
 		next := b.Stats(servers, want.Full)
 		shared := cmp.Or(p.backends.find(b), &noBackend)
-		shared.read(&next, want.Full)
+		shared.read(&next, want.Full, p.now())
 		if b.Keys() != nil {
 			next.Handshakes = shared.handshakes.read(want.Full)
 		}

@@ -29,6 +29,8 @@ type sharedBackend struct {
 	handshakes   handshakeStats  // with the servers
 	noServer     atomic.Uint64   // connections without a server, but those that their clients have ended
 	noServerLog  logEvery        // warnings about these
+
+	sticky atomic.Pointer[stickyTable] // nil: clients stay at no server
 }
 
 // backend is the part of a backend on one loop.
@@ -95,12 +97,15 @@ func (p *Proxy) forgetBackends(backends map[string]*upstream.Backend) {
 var noBackend sharedBackend
 
 // read completes a reading of the backend, except its handshakes. It takes no lock.
-func (s *sharedBackend) read(out *stats.Backend, full bool) {
+func (s *sharedBackend) read(out *stats.Backend, full bool, now int64) {
 	if full {
 		out.QueueTime = s.queueTime.Read()
 	}
 	out.Queued = int(s.queued.Load())
 	out.NoServer, out.QueueRefused = s.noServer.Load(), s.queueRefused.Load()
+	if t := s.sticky.Load(); t != nil {
+		out.Sticky = t.servers.Len(now, t.time)
+	}
 }
 
 // groupChanged resumes connections for which a change of the servers has made room. From any thread.
@@ -128,7 +133,8 @@ func (w *worker) backend(of *upstream.Backend) *backend {
 
 func (b *backend) configure(s *config.Backend, keys *certs.Client) {
 	b.config, b.tls, b.routeConfigs, b.takenConfigs = s, newOriginator(s, keys), nil, nil
-	b.hashesClient = s.Balance.Policy.Hashes()
+	b.hashesClient = choosesByClient(&s.Balance)
+	b.worker.proxy.followSticky(b.shared, b.upstream, b.worker.loop.Now())
 	b.localAddrs = newLocalAddrs(s.SourceAddresses)
 }
 

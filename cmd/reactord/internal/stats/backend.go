@@ -16,6 +16,7 @@ type Backend struct {
 	NoServer       uint64            `json:"no_server" doc:"Connections that got no server, except because of their client."`
 	Total          uint64            `json:"total" doc:"Connections so far."`
 	RetriesRefused uint64            `json:"retries_refused" doc:"Retries refused by the retry budget."`
+	Sticky         int               `json:"sticky,omitempty" doc:"Sources of clients that stay at a server: balance.sticky."`
 	ConnectTime    Histogram         `json:"connect_time,omitzero" doc:"Time to connect to its servers."`
 	Handshakes     Tally[Handshakes] `json:"handshakes,omitzero" doc:"TLS handshakes with its servers."`
 

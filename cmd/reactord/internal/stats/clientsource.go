@@ -14,6 +14,7 @@ type ClientSource struct {
 	// Without a limit, nothing is known of what has ended.
 	Accepted uint64       `json:"accepted" doc:"Connections so far, while source_connections tracks the source; 0 if it does not."`
 	Rejected Tally[Count] `json:"rejected,omitzero" doc:"Connections that were reset while it was tracked, by the limit."`
+	Server   string       `json:"server,omitempty" doc:"Address of the server of the listener's backend that it stays at: balance.sticky."`
 	Limited  []string     `json:"limited,omitempty" doc:"Limits that would reset a further connection now."`
 }
 

@@ -109,6 +109,7 @@ type ExplainedBackend struct {
 	Reason    string             `json:"reason,omitempty"`
 	Policy    string             `json:"policy"`
 	Hashes    bool               `json:"hashes,omitempty" doc:"The policy chooses by the address of the client: it gets the chosen server, unless that is full or beyond load_factor."`
+	Sticky    string             `json:"sticky,omitempty" doc:"Address of the server that the client stays at: balance.sticky."`
 	Panic     bool               `json:"panic,omitempty" doc:"Whether health is ignored because too few servers are healthy."`
 	Servers   []ExplainedServer  `json:"servers"`
 	Limits    []ExplainedLimit   `json:"limits"`

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 )
 
@@ -14,6 +15,13 @@ type Group struct {
 	Servers []*Server
 
 	made inputs
+	at   map[serveraddr.Addr]int // indices of the servers, if clients stay at them
+}
+
+// Index returns the index of the server with an address, if clients stay at their servers.
+func (g *Group) Index(server serveraddr.Addr) (i int, in bool) {
+	i, in = g.at[server]
+	return i, in
 }
 
 // inputs determine a group.
@@ -48,6 +56,12 @@ func newGroup(m *membership, old *Group) *Group {
 	}
 	g.made.policy.SubsetKey = subsetKey(&g.made.policy)
 	reduce(g.made.servers)
+	if g.made.policy.Sticky.Time != 0 {
+		g.at = make(map[serveraddr.Addr]int, len(g.Servers))
+		for i, s := range g.Servers {
+			g.at[s.Address] = i
+		}
+	}
 	if old == nil {
 		g.Group = balance.NewGroup(&g.made.policy, g.made.servers)
 		return g

@@ -23,6 +23,7 @@ type Server struct {
 	// TCP counts what the kernel has told of connections that have ended. Any thread may observe.
 	TCP stats.TCPCounts
 
+	key      *serveraddr.Addr // the address: what keeps it does not keep the server
 	plan     atomic.Pointer[plan.Server]
 	status   atomic.Pointer[status]
 	counters counters
@@ -49,7 +50,8 @@ const (
 
 // newServer creates a server of a plan. With slowly, it starts at a tenth of its weight.
 func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool) *Server {
-	s := &Server{Backend: b, Address: p.Address}
+	s := &Server{Backend: b, Address: p.Address, key: &serveraddr.Addr{}}
+	*s.key = p.Address
 	st := status{since: time.Now(), agentPercent: 100, permille: 1000}
 	if slowly {
 		st.permille = slowStartPermille
@@ -67,6 +69,9 @@ func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool
 	s.ejection.init(s)
 	return s
 }
+
+// Key returns the server's address, in memory that is not the server's. It may be called from any thread.
+func (s *Server) Key() *serveraddr.Addr { return s.key }
 
 // Name returns the server's name for logs and metrics. It may be called from any thread.
 func (s *Server) Name() string { return s.plan.Load().Name }

@@ -108,6 +108,8 @@ var backendTable = series.Table[stats.Backend]{
 		func(b *stats.Backend) float64 { return float64(b.Connections) }),
 	series.Gauge("backend_connections_limit", "Maximum number of connections to servers of the backend; 0 if unlimited.",
 		ofBackend, func(b *stats.Backend) float64 { return float64(b.MaxConnections) }).Sparse(0),
+	series.Gauge("backend_sticky_sources", "Current number of sources of clients that stay at a server.", ofBackend,
+		func(b *stats.Backend) float64 { return float64(b.Sticky) }).Sparse(0),
 	series.Gauge("backend_queue_length", "Current number of connections waiting for a server.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.Queued) }).Sparse(0),
 	series.Counter("backend_queue_refused_total",

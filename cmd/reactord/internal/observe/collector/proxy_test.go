@@ -55,7 +55,7 @@ func seen() stats.All {
 		}},
 		Backends: []stats.Backend{{
 			Name: "app", Total: 10, Connections: 3, MaxConnections: 50, Queued: 1, QueueRefused: 4, RetriesRefused: 2,
-			NoServer: 6, Panic: true, Panics: 7,
+			Sticky: 12, NoServer: 6, Panic: true, Panics: 7,
 			States:      counts{{Reason: "up", Count: 1}, {Reason: "down", Count: 2}},
 			ConnectTime: observed(0.25, 0.25, 0, 0),
 			QueueTime:   observed(1.5, 0, 0, 0, 0),
@@ -91,6 +91,7 @@ reactord_backend_queue_refused_total{backend="app"} 4
 reactord_backend_retries_refused_total{backend="app"} 2
 reactord_backend_servers{backend="app",state="down"} 2
 reactord_backend_servers{backend="app",state="up"} 1
+reactord_backend_sticky_sources{backend="app"} 12
 reactord_connection_duration_seconds_sum{listener="web"} 1000.25
 reactord_connection_duration_seconds_count{listener="web"} 3
 reactord_connection_first_byte_seconds_sum{listener="web"} 2.25
@@ -193,6 +194,7 @@ reactord_backend_retries_refused_total{backend="app"} 0
 reactord_backend_servers{backend="app",state="down"} 2
 reactord_backend_servers{backend="app",state="up"} 1
 reactord_backend_servers{backend="idle",state="up"} 0
+reactord_backend_sticky_sources{backend="app"} 12
 reactord_connection_duration_seconds_sum{listener=""} 1
 reactord_connection_duration_seconds_count{listener=""} 1
 reactord_connection_first_byte_seconds_sum{listener=""} 0
@@ -308,6 +310,7 @@ reactord_backend_queue_duration_seconds_count{backend="app"} 0
 reactord_backend_queue_length{backend="app"} 0
 reactord_backend_queue_refused_total{backend="app"} 0
 reactord_backend_retries_refused_total{backend="app"} 0
+reactord_backend_sticky_sources{backend="app"} 0
 reactord_server_check_duration_seconds_sum{backend="app"} 0
 reactord_server_check_duration_seconds_count{backend="app"} 0
 reactord_server_connect_duration_seconds_sum{backend="app"} 0

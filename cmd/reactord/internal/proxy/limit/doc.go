@@ -7,7 +7,7 @@
 // A [Budget] has the descriptors of the process, an [Admission] the connections of a listener. Take is asked before a
 // connection is accepted, Give is called when it has ended. A [Bucket] limits the rate of connections, and [Prefixes]
 // that of each prefix of clients' addresses; [Sources] limits what each prefix has open. A [ByteBucket] limits the rate
-// of bytes, and [Clients] has buckets for each client's address.
+// of bytes, and [Clients] has buckets for each client's address. [Sticky] remembers what was chosen for a prefix.
 //
 // What finds no room joins the [Waiters], and asks once more before it waits.
 //
@@ -38,8 +38,9 @@
 //	waiters.go      who waits for room, and who is woken
 //	rate.go         buckets of connections
 //	bytes.go        buckets of bytes
-//	table.go        what is kept by address, for the next three
+//	table.go        what is kept by address, for the next four
 //	prefixes.go     rates of connections by prefix
 //	sources.go      open connections by prefix
+//	sticky.go       what was chosen last, by prefix
 //	clients.go      buckets of bytes by address
 package limit

@@ -79,6 +79,17 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	return 0, ErrNoServer
 }
 
+// Take counts a connection in the Load of one server of g, which the caller gives back, if Pick might pick that server
+// for the request. It reports whether it did, and otherwise whether the server is only full.
+func (p *Picker) Take(g *Group, index int, r *Request) (taken, full bool) {
+	m := &g.members[index]
+	if !m.live || r.Tried.Len() > 0 && (g.panic && !m.healthy || r.Tried.has(m.id)) {
+		return false, false
+	}
+	taken = m.load.Take()
+	return taken, !taken
+}
+
 // adopt prepares for a new group.
 func (p *Picker) adopt(g *Group) {
 	if g.policy.adopt != nil {

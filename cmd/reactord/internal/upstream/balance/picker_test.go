@@ -160,3 +160,31 @@ func BenchmarkNewGroup(b *testing.B) {
 		}
 	}
 }
+
+// One server can be taken that Pick might pick, and no other. It is said whether that is only full.
+func TestTake(t *testing.T) {
+	list := weighted(1, 1, 1, 0)
+	list[1].Healthy = false
+	list[0].Load.SetLimit(1)
+	policy := settings(config.Random)
+	policy.PanicThreshold = 0
+	g := NewGroup(policy, list)
+	var p Picker
+	tried := &Request{}
+	tried.Tried.Add(list[2].Key)
+	for i, want := range []struct {
+		index       int
+		r           *Request
+		taken, full bool
+	}{
+		{0, &Request{}, true, false}, {0, &Request{}, false, true}, {1, &Request{}, false, false},
+		{2, tried, false, false}, {2, &Request{}, true, false}, {3, &Request{}, false, false},
+	} {
+		if taken, full := p.Take(g, want.index, want.r); taken != want.taken || full != want.full {
+			t.Errorf("take %d: %v, full %v", i, taken, full)
+		}
+	}
+	if n := list[0].Load.N(); n != 1 {
+		t.Errorf("%d connections are counted", n)
+	}
+}
