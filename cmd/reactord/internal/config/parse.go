@@ -14,9 +14,9 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/yamltree"
 )
 
-// maxFile limits the size of all files in bytes, to fifty thousand servers or so. It quickly refuses a device or a log
-// given by mistake.
-const maxFile = 4 << 20
+// maxFile limits the size of all files in bytes, to a million networks or so. It refuses a device or a log given by
+// mistake.
+const maxFile = 32 << 20
 
 // stdin is the name of standard input in errors.
 const stdin = "<stdin>"

@@ -358,7 +358,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 			`a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
 		{"two documents", valid + "---\nring: auto\n",
 			`a.yaml:9:1: a second document: a file holds one configuration`},
-		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the configuration is larger than 4MiB`},
+		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the configuration is larger than 32MiB`},
 		{"a mapping with neither", "ring: auto\n",
 			"a.yaml:1:1: no listener: write at least one\na.yaml:1:1: no backend: write at least one"},
 	} {
