@@ -101,6 +101,10 @@ type Server struct {
 	Plain bool
 	// State is "up" (default), "drain" (no new connections), or "maintenance" (no new connections and no checks).
 	State string
+	// Check overrides the backend's health check for this server.
+	Check ServerCheck
+	// Agent overrides the backend's agent check for this server.
+	Agent ServerAgent
 }
 
 // Balance configures load balancing.

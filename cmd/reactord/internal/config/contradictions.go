@@ -182,6 +182,7 @@ func (v *validator) backends(at *step, c *Config) {
 		}
 		v.servers(at.of("servers"), b.Servers)
 		v.plain(at.of("servers"), b)
+		v.serverChecks(at.of("servers"), b)
 		v.discovery(at, &b.Discovery, c)
 		v.clientTLS(at.of("tls"), &b.TLS)
 		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == NoProxy || p.Version == ProxyV1) {
@@ -375,7 +376,8 @@ func (v *validator) checkProtocol(at *step, c *Check) {
 	}{
 		{"user", c.User != "", named}, {"password", c.Password != "", p.KnowsRoles()},
 		{"database", c.Database != "", sql}, {"role", c.Role != "" && c.Role != AnyRole, p.KnowsRoles()},
-		{"tls", c.TLS, p != CheckMySQL && p != CheckUDP}, {"send", c.Send != "", !named}, {"send_hex", c.SendHex != "", !named},
+		{"tls", c.TLS, p != CheckMySQL && p != CheckUDP},
+		{"send", c.Send != "", !named}, {"send_hex", c.SendHex != "", !named},
 		{"expect", c.Expect != "", !named}, {"expect_hex", c.ExpectHex != "", !named},
 		{"steps", len(c.Steps) > 0, !named},
 	} {
@@ -395,7 +397,7 @@ func (v *validator) checkProtocol(at *step, c *Check) {
 // udpCheck finds steps without a question: over UDP, no server speaks first.
 func (v *validator) udpCheck(at *step, c *Check) {
 	if len(c.Steps) == 0 && c.Send == "" && c.SendHex == "" {
-		v.add(at.of("protocol"), "the protocol udp requires something to send: write send or send_hex, too")
+		v.add(at, "the protocol udp requires something to send: write send or send_hex, too")
 	}
 	for i, s := range c.Steps {
 		if s.Send == "" && s.SendHex == "" {

@@ -2,10 +2,10 @@
 //
 // # How to use it
 //
-// [Load] and [Parse] read a file, with those that it includes. The command line builds a [Config] from [New], [NewListener], [NewBackend] and
-// [NewServer], and calls [Config.Validate]. [Print] writes a Config with the source of each value, and [Schema] the
-// JSON Schema of files. [Address], [Size], [FileMode] and [IP] are setting types that the standard library has no
-// text form for.
+// [Load] and [Parse] read a file, with those that it includes. The command line builds a [Config] from [New],
+// [NewListener], [NewBackend] and [NewServer], and calls [Config.Validate]. [Print] writes a Config with the source of
+// each value, and [Schema] the JSON Schema of files. [Address], [Size], [FileMode] and [IP] are setting types that the
+// standard library has no text form for.
 //
 // # What it guarantees
 //
@@ -23,14 +23,14 @@
 //
 // # Adding a setting
 //
-// A setting is a field with a comment in one of the eight files of settings, its default in the New… function, and its
+// A setting is a field with a comment in one of the files of settings, its default in the New… function, and its
 // bounds in rules.go. Reading, printing, the schema and docs/configuration.md follow from these. A test demands an
 // entry in example.yaml. Package discovery says how a kind of source is added.
 //
 // # Files
 //
 //	config.go, listener.go, backend.go, discovery.go  the settings, their documentation and defaults
-//	tls.go, accesslog.go, xds.go, defaults.go         likewise
+//	servercheck.go, tls.go, accesslog.go, xds.go, defaults.go  likewise
 //	words.go                  the types of settings with a fixed set of values
 //	policy.go                 the algorithms of load balancing: a row for each
 //	rules.go, forms.go        what a single value must be; forms of text

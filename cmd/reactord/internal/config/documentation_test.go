@@ -25,8 +25,8 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "discovery.go", "tls.go", "accesslog.go", "xds.go",
-		"defaults.go")
+	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "servercheck.go", "discovery.go",
+		"tls.go", "accesslog.go", "xds.go", "defaults.go")
 	if *update {
 		writeComments(t, texts)
 	} else if diff := cmp.Diff(texts, docs()); diff != "" {

@@ -235,6 +235,13 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Server.MaxConnections": connections,
 	"Server.State":          {oneOf: newWords(States)},
 
+	"ServerCheck.Port":      port,
+	"ServerCheck.Send":      {form: isShort, secret: true},
+	"ServerCheck.SendHex":   {form: isHex, secret: true},
+	"ServerCheck.Expect":    {form: isShort},
+	"ServerCheck.ExpectHex": {form: isHex},
+	"ServerAgent.Port":      port,
+
 	"Kubernetes.Address":   {form: isAPIServer},
 	"Kubernetes.CAFile":    filePath,
 	"Kubernetes.TokenFile": filePath,

@@ -28,6 +28,12 @@ func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Overr
 				Name:    s.Name, Weight: s.Weight, Priority: s.Priority, Backup: s.Backup, Locality: s.Locality,
 				MaxConnections: s.MaxConnections, Plain: s.Plain, State: s.State.String(),
 			}
+			if s.Check != nil {
+				c.Backends[i].Servers[j].Check = *s.Check
+			}
+			if s.Agent != nil {
+				c.Backends[i].Servers[j].Agent = *s.Agent
+			}
 			path := fmt.Sprintf("backends[%d].servers[%d]", i, j)
 			found[path] = strings.TrimPrefix(s.Origin, plan.Overridden)
 			o := overrides[plan.ServerKey{Backend: b.Name(), Address: s.Address}]

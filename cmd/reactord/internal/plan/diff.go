@@ -142,5 +142,5 @@ func compareServers(old, next []Server) (changes []ServerChange) {
 func (s *Server) same(other *Server) bool {
 	a, b := *s, *other
 	a.Origin, b.Origin = "", ""
-	return a == b
+	return a == b || reflect.DeepEqual(a, b) // which compares own checks
 }

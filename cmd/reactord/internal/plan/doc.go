@@ -28,6 +28,7 @@
 //
 //	plan.go          Plan, Listener, Backend, Server, and their keys
 //	state.go         the administrative state of a server
+//	check.go         the check and the agent of a server
 //	source.go        sources of discovered servers
 //	parts.go         everything that a plan is merged from
 //	file.go          the part of the configuration file

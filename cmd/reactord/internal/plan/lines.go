@@ -110,7 +110,7 @@ func formatChanges(prefix string, old, next reflect.Value) (all []string) {
 		}
 		field := old.Type().Field(i).Name
 		name := prefix + config.Key(field)
-		if config.IsSecret(old.Type(), field) {
+		if config.IsSecret(old.Type(), field) || a.Kind() == reflect.Pointer {
 			all = append(all, name+" changed")
 			continue
 		}

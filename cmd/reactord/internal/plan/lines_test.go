@@ -67,6 +67,8 @@ func TestLines(t *testing.T) {
 		}, []string{`backend app: check.tls_server_name "" → "a.test", idle_timeout 10m0s → 1m0s, buffer 64KiB → 1MiB`}},
 		{"a secret", func(c *config.Config) { c.Backends[0].Check.Send = "AUTH s3cret" },
 			[]string{"backend app: check.send changed"}},
+		{"a server's check", func(c *config.Config) { c.Backends[0].Servers[0].Check.Send = "AUTH s3cret" },
+			[]string{"backend app: server 10.0.0.1:80: check changed"}},
 		{"a secret in a step", func(c *config.Config) {
 			c.Backends[0].Check.Steps = []config.CheckStep{{Send: "AUTH s3cret", Expect: "+OK"}}
 		}, []string{"backend app: check.steps changed"}},

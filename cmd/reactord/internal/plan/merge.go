@@ -255,6 +255,12 @@ func (b *backendMerger) addFromFile(servers []config.Server) {
 			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
 			MaxConnections: c.MaxConnections, Plain: c.Plain, State: state, Origin: b.file.place(path),
 		}
+		if !c.Check.IsZero() {
+			s.Check = &c.Check
+		}
+		if c.Agent != (config.ServerAgent{}) {
+			s.Agent = &c.Agent
+		}
 		if j, shared := b.byKey[s.Address]; shared {
 			// Two names may resolve to the same address for a time, as after a failover in DNS. It keeps one share.
 			if s.before(&b.servers[j]) {

@@ -52,10 +52,13 @@ type Server struct {
 	Priority       int
 	Backup         bool
 	Locality       string
-	MaxConnections int    // 0: no limit
-	Plain          bool   // no TLS with it, although the backend has TLS
-	State          State  // as the sources set it; health is not part of a plan
-	Origin         string // where it comes from, for people: "FILE:LINE:COLUMN", "dns NAME", …
+	MaxConnections int   // 0: no limit
+	Plain          bool  // no TLS with it, although the backend has TLS
+	State          State // as the sources set it; health is not part of a plan
+	// Check and Agent override those of the backend; nil if the server has none of its own. See [Server.WithChecks].
+	Check  *config.ServerCheck
+	Agent  *config.ServerAgent
+	Origin string // where it comes from, for people: "FILE:LINE:COLUMN", "dns NAME", …
 }
 
 // ListenerKey identifies a listener across plans. It includes what the kernel cannot change on an open socket: a

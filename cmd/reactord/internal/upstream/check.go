@@ -54,6 +54,7 @@ func (d *Directory) preload(b *config.Backend) {
 type checking struct {
 	monitor   *health.Monitor // nil while the server is not checked
 	as        *checks         // the monitor's settings
+	own       *checks         // the backend's with those of the server; nil if it has none
 	inherited health.State    // handed over by the previous process, until the checks begin
 	last      atomic.Pointer[stats.Check]
 	counts    [len(checkResults)]atomic.Uint64
@@ -70,10 +71,7 @@ var checkResults = [...]string{"success", "failure", "inconclusive"}
 // check starts, reconfigures or stops the checks of the server, as its plan says. due tells whether it should be
 // checked at all.
 func (s *Server) check(due bool) {
-	c, want := &s.checking, s.Backend.checks
-	if s.Plain() {
-		want = s.Backend.plainChecks
-	}
+	c, want := &s.checking, s.wantedChecks()
 	maintained := s.plan.Load().State == plan.Maintenance
 	switch wanted := due && want.any() && !maintained; {
 	case !wanted && c.monitor != nil:
@@ -96,6 +94,24 @@ func (s *Server) check(due bool) {
 		}
 		c.monitor.Configure(&want.check, want.keys, s.agent(want))
 	}
+}
+
+// wantedChecks returns the settings of the server's checks: those of the backend, or with what it has of its own.
+func (s *Server) wantedChecks() *checks {
+	p, base := s.plan.Load(), s.Backend.checks
+	if p.Plain {
+		base = s.Backend.plainChecks
+	}
+	if p.Check == nil && p.Agent == nil {
+		s.checking.own = nil
+		return base
+	}
+	own := p.WithChecks(&config.Backend{Check: base.check, Agent: base.agent})
+	next := checks{own.Check, base.keys, own.Agent}
+	if s.checking.own == nil || !s.checking.own.same(&next) {
+		s.checking.own = &next
+	}
+	return s.checking.own
 }
 
 // agent returns the settings of the server's agent; nil for a unix socket, where no agent can be.

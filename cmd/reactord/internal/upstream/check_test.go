@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -122,6 +123,50 @@ func TestChecksChange(t *testing.T) {
 		none.Servers = next(plan.Up).Servers
 		if r.commit(none); s.State() != Up {
 			t.Errorf("it is %v without checks", s.State())
+		}
+	})
+}
+
+// A server has checks and an agent of its own: at another port, with another question, or none. A plan changes that.
+func TestOwnChecks(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		r, backing, other, agent := run(t, ring, 1), serve(t), serve(t), serve(t)
+		other.say("+PONG")
+		agent.say("drain")
+		p := func(check config.ServerCheck, own config.ServerAgent) plan.Backend {
+			b := checkedBackend(backing, func(c *config.Backend) {
+				c.Check.Initial, c.Check.Rise, c.Check.Fall = config.InitiallyDown, 1, 1
+				c.Check.Expect = "+OK"
+			})
+			b.Servers[0].Check, b.Servers[0].Agent = &check, &own
+			b.Servers = append(b.Servers, plan.Server{Name: "b", Address: serveraddr.IP(other.address), Weight: 1})
+			slices.SortFunc(b.Servers, func(x, y plan.Server) int { return x.Address.Compare(y.Address) })
+			return b
+		}
+		b := r.commit(p(config.ServerCheck{Disabled: true}, config.ServerAgent{}))["a"]
+		var s *Server
+		for _, one := range b.Group().Servers {
+			if one.Address == serveraddr.IP(backing.address) {
+				s = one
+			}
+		}
+		if s == nil || s.State() != Up || s.isChecked() {
+			t.Fatal("a server whose check is disabled is not up")
+		}
+		r.commit(p(config.ServerCheck{}, config.ServerAgent{}))
+		eventually(t, "the backend's check counts", func() bool { return s.State() == Down })
+		r.commit(p(config.ServerCheck{Port: int(other.address.Port()), Expect: "+PONG"}, config.ServerAgent{}))
+		eventually(t, "its own check counts", func() bool { return s.State() == Up })
+		monitor := s.checking.monitor
+		r.commit(p(config.ServerCheck{Port: int(other.address.Port()), Expect: "+PONG"},
+			config.ServerAgent{Port: int(agent.address.Port())}))
+		eventually(t, "its own agent counts", func() bool { return s.State() == Drain })
+		if s.checking.monitor != monitor {
+			t.Error("a change of its agent has begun its checks anew")
+		}
+		r.commit(p(config.ServerCheck{Disabled: true}, config.ServerAgent{Disabled: true}))
+		if s.State() != Up || s.checking.monitor != nil {
+			t.Errorf("without checks it is %v", s.State())
 		}
 	})
 }

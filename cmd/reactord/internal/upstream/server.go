@@ -52,6 +52,7 @@ const (
 func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool) *Server {
 	s := &Server{Backend: b, Address: p.Address, key: &serveraddr.Addr{}}
 	*s.key = p.Address
+	settings = p.WithChecks(settings)
 	st := status{since: time.Now(), agentPercent: 100, permille: 1000}
 	if slowly {
 		st.permille = slowStartPermille

@@ -51,6 +51,9 @@ func simulatedBackend(b plan.Backend) plan.Backend {
 	b.Servers = slices.Clone(b.Servers)
 	for i := range b.Servers {
 		b.Servers[i].Address = serveraddr.IP(placeOf(b.Servers[i].Address))
+		if own := b.Servers[i].Check; own != nil { // the server answers what its backend's check sends
+			b.Servers[i].Check = &config.ServerCheck{Disabled: own.Disabled, Port: own.Port}
+		}
 	}
 	slices.SortFunc(b.Servers, func(x, y plan.Server) int { return x.Address.Compare(y.Address) })
 	return b

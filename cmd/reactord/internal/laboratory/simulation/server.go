@@ -101,10 +101,11 @@ func (w *world) serveChecks(b *plan.Backend, s *plan.Server) {
 	if own == nil {
 		return
 	}
-	if port := b.Settings.Check.Port; port != 0 {
+	settings := s.WithChecks(b.Settings)
+	if port := settings.Check.Port; port != 0 {
 		own.answerAt(uint16(port), checkOf(b.Settings.Check).expect)
 	}
-	if port := b.Settings.Agent.Port; port != 0 {
+	if port := settings.Agent.Port; port != 0 {
 		own.answerAt(uint16(port), []byte("up\n"))
 	}
 }

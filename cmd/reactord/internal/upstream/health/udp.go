@@ -22,8 +22,8 @@ const (
 )
 
 // exchangeUDP performs the steps in order over a connected UDP socket, on which a server without a socket refuses by
-// ICMP. Each question is sent again, every so often, until a datagram contains what is expected; that is any datagram if
-// nothing is. header precedes each question.
+// ICMP. Each question is sent again, every so often, until a datagram contains what is expected; any datagram will do
+// if nothing is expected. header precedes each question.
 func (p *probe) exchangeUDP(steps []exchange, header []byte, every time.Duration) error {
 	wrong := 0
 	for i, x := range steps {
