@@ -126,11 +126,13 @@ func TestStatusPage(t *testing.T) {
 	mortal.stop()
 	p.await("the server is down", row("app-2")+"?.textContent.includes('down')")
 	p.await("the feed says so", feed("server is down", "app-2"))
+	p.findsProblems()
 	p.show(1600, 1000, "dark")
 	p.screenshot("down-dark")
 	mortal.start()
 	p.await("the server is up", row("app-2")+"?.cells[1].textContent === 'up'")
 	p.await("the feed says so", feed("server is up", "app-2"))
+	p.operate()
 	p.complains()
 
 	p.daemon.signal(syscall.SIGKILL)
@@ -140,6 +142,33 @@ func TestStatusPage(t *testing.T) {
 	p.start(t)
 	p.await("the page has found the next daemon", "document.querySelector('#lost').hidden")
 	p.await("it says that it is another", feed("another process", fmt.Sprint(p.daemon.pid())))
+}
+
+// findsProblems checks that what is down comes first, and alone if that is asked for.
+func (p *statusPage) findsProblems() {
+	p.browser.t.Helper()
+	host, err := os.Hostname()
+	if err != nil {
+		p.browser.t.Fatal(err)
+	}
+	const servers = "[...document.querySelectorAll('[aria-label=\"Servers, table\"] tbody th')]" +
+		".map((h) => h.textContent).join()"
+	p.await("what is down comes first", servers+" === 'app-2,app-1'")
+	p.await("the title has the host", fmt.Sprintf("document.title.includes(%q)", host))
+	p.eval("(document.getElementById('problems').click(), 0)", new(int))
+	p.await("only what is down is shown", servers+" === 'app-2'")
+	p.eval("(document.getElementById('problems').click(), 0)", new(int))
+}
+
+// operate drains a server, and ends that, by the buttons of the page.
+func (p *statusPage) operate() {
+	p.browser.t.Helper()
+	p.eval("(window.confirm = () => false, document.querySelector('[aria-label=\"Drain app-1\"]').click(), "+
+		"window.confirm = () => true, document.querySelector('[aria-label=\"Drain app-2\"]').click(), 0)", new(int))
+	p.await("what is confirmed is drained", row("app-2")+"?.cells[1].textContent === 'drain'")
+	p.await("the other one is not", row("app-1")+"?.cells[1].textContent === 'up'")
+	p.eval("(document.querySelector('[aria-label=\"Ready app-2\"]').click(), 0)", new(int))
+	p.await("it is back", row("app-2")+"?.cells[1].textContent === 'up'")
 }
 
 // A mortal is an echo server that can be stopped and started at the same address.
@@ -327,12 +356,12 @@ func (p *statusPage) contrasts(scheme string) {
 	p.browser.t.Helper()
 	var colours map[string]string
 	p.eval(`Object.fromEntries(
-		['page', 'card', 'text', 'soft', 'control', 'accent', 'good', 'warn', 'bad', 'line0', 'line1']
+		['page', 'card', 'text', 'soft', 'control', 'accent', 'good', 'warn', 'bad', 'line0', 'line1', 'line2']
 		.map((n) => [n, getComputedStyle(document.documentElement).getPropertyValue('--' + n).trim()]))`, &colours)
 	for _, behind := range []string{"page", "card"} {
 		for name, least := range map[string]float64{
 			"text": 4.5, "soft": 4.5, "accent": 4.5, "good": 4.5, "warn": 4.5, "bad": 4.5,
-			"control": 3, "line0": 3, "line1": 3,
+			"control": 3, "line0": 3, "line1": 3, "line2": 3,
 		} {
 			if got := contrast(p.browser.t, colours[name], colours[behind]); got < least {
 				p.browser.t.Errorf("%s: %s on %s has a contrast of %.2f, want %v", scheme, name, behind, got, least)

@@ -64,5 +64,6 @@ backends:
 	}
 	s.write(t, "metrics: {address: 127.0.0.1:0, detail: full}"+text[len("metrics: 127.0.0.1:0"):])
 	s.reload(t)
-	s.expect(t, `reactord_backend_no_server_total{backend="gone"} 1`, `reactord_listener_info{listener="dead",network="tcp"} 1`)
+	s.expect(t, `reactord_backend_no_server_total{backend="gone"} 1`,
+		`reactord_listener_info{listener="dead",network="tcp"} 1`)
 }

@@ -158,7 +158,8 @@ func formula(t *testing.T, each []int) string {
 			terms = append(terms, fmt.Sprintf("%d·%s", each[i], g.of))
 		}
 	}
-	fmt.Fprintf(&b, "\n## How many series there are\n\nWith `detail: full`:\n\n```\n%s\n```\n\n", strings.Join(terms, " + "))
+	fmt.Fprintf(&b, "\n## How many series there are\n\nWith `detail: full`:\n\n```\n%s\n```\n\n",
+		strings.Join(terms, " + "))
 	b.WriteString("| | Number of | Series of each |\n|---|---|---|\n")
 	for i, g := range slices.Backward(groups) {
 		if g.of != "" {

@@ -98,7 +98,8 @@ func (s *scraped) said() string {
 // await waits until the log has a text.
 func (s *scraped) await(t testing.TB, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(s.said(), text); time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(20 * time.Second)
+	for ; !strings.Contains(s.said(), text); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the log has no %s: %s", text, s.said())
 		}

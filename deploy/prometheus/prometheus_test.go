@@ -196,8 +196,8 @@ func TestValuesAreFormatted(t *testing.T) {
 // detailed is a row of docs/metrics.md: the name of a series, and from which level of detail on it is there.
 var detailed = regexp.MustCompile("(?m)^\\| `(reactord_\\w+)` \\|(?:[^|]*\\|){3} `(\\w+)`")
 
-// Alerts and recording rules need no series that the default level of detail lacks: below full, histograms have the same
-// names, and no labels.
+// Alerts and recording rules need no series that the default level of detail lacks: below full, histograms have the
+// same names, and no labels.
 func TestDefaultDetail(t *testing.T) {
 	text, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {

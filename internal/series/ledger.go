@@ -38,8 +38,8 @@ type movedSeries struct {
 	since  time.Time
 }
 
-// Send calls send, during which s leaves out sparse series that have not moved. Then it forgets owners that send has not
-// mentioned. An owner has at most two labels, and a sparse series two more.
+// Send calls send, during which s leaves out sparse series that have not moved. Then it forgets owners that send has
+// not mentioned. An owner has at most two labels, and a sparse series two more.
 func (l *Ledger) Send(s *Scrape, now time.Time, send func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

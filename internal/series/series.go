@@ -19,8 +19,8 @@ func NewDesc(name, help string, labels ...string) *Desc {
 	return &Desc{name: name, help: help, registered: prometheus.NewDesc(name, help, labels, nil)}
 }
 
-// Sparse returns d, whose series a scrape with a [Ledger] leaves out until they have moved: counters from 0, gauges from
-// rest. From then on they stay. A counter that has moved is 0 for another minute, so that every scraper sees the 0
+// Sparse returns d, whose series a scrape with a [Ledger] leaves out until they have moved: counters from 0, gauges
+// from rest. From then on they stay. A counter that has moved is 0 for another minute, so that every scraper sees the 0
 // before its value, as if it had always been there.
 func (d *Desc) Sparse(rest float64) *Desc {
 	d.sparse, d.rest = true, rest

@@ -87,7 +87,8 @@ func (v *validator) statusPage(at *step, a *Admin) {
 	switch access := p.Access(); {
 	case p.Address == "":
 		if p.WebConfigFile != "" {
-			v.add(at.of("web_config_file"), "web_config_file requires address: write address: tcp://HOST:PORT, too, or remove it")
+			v.add(at.of("web_config_file"), "web_config_file requires address: write address: tcp://HOST:PORT, too, or "+
+				"remove it")
 		}
 	case a.Address == "":
 		v.add(at.of("address"), "page is a second address: write address of admin, too")

@@ -169,7 +169,7 @@ func (h *haproxy) globalTLS(l *hapLine) bool {
 					h.wordLeftOut(l, words[0], "the option is unknown, or has no counterpart")
 					taken = 1
 				}
-				words = words[taken:]
+				words = words[min(taken, len(words)):]
 			}
 		case "ciphers", "curves", "ciphersuites":
 			h.tlsWord(l, t, []string{word, l.word(1)})

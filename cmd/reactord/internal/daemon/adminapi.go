@@ -56,8 +56,9 @@ var _ admin.Daemon = (*adminDaemon)(nil)
 func (d *adminDaemon) Status() admin.Status {
 	b, loops := build.Read(), d.proxy.Loops()
 	choice := loops[0].RingChoice()
+	host, _ := os.Hostname() // or no name
 	s := admin.Status{
-		Version: b.Version, Revision: b.Revision, PID: os.Getpid(), Started: d.lifecycle.began.UTC(),
+		Version: b.Version, Revision: b.Revision, Host: host, PID: os.Getpid(), Started: d.lifecycle.began.UTC(),
 		Uptime: stats.Of(time.Since(d.lifecycle.began)), Phase: d.lifecycle.phase().String(),
 		Ring: string(choice.Kind), RingReason: choice.Reason, Loops: len(loops), Plan: d.planner.Plan().Revision,
 		LastReload: d.lastReload(),

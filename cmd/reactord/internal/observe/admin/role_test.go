@@ -67,7 +67,8 @@ func TestRoles(t *testing.T) {
 	}
 	overwrite(t, file, text)
 	url := serveAccess(t, config.Admin{WebConfigFile: file, Roles: []config.UserRole{
-		{User: "grafana", Role: config.ReadRole}, {User: "ops", Role: config.OperatorRole}, {User: "boss", Role: config.AdminRole},
+		{User: "grafana", Role: config.ReadRole}, {User: "ops", Role: config.OperatorRole},
+		{User: "boss", Role: config.AdminRole},
 	}})
 	ranks := []string{"read", "operator", "admin"}
 	needs := map[string]int{}
@@ -117,7 +118,8 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s, %s %s: %d, want %d: %s", c.user, c.method, c.path, status, c.want, body)
 		}
 	}
-	if _, body := ask(t, url, http.MethodGet, "/v1/status", "ops", "of ops"); !strings.Contains(body, `"role":"operator"`) {
+	_, body := ask(t, url, http.MethodGet, "/v1/status", "ops", "of ops")
+	if !strings.Contains(body, `"role":"operator"`) {
 		t.Errorf("the status does not say the role: %s", body)
 	}
 

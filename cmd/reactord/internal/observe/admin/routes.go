@@ -118,7 +118,8 @@ func raw[In any](e Endpoint[In, Raw], f func(*API, http.ResponseWriter, *http.Re
 func (e Endpoint[In, Out]) route() route {
 	r := route{
 		method: e.Method, path: e.Path, name: e.Name, doc: e.Doc, code: e.Code,
-		role: config.ReadRole, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), media: cmp.Or(e.Media, "application/json"),
+		role: config.ReadRole, media: cmp.Or(e.Media, "application/json"),
+		in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
 	}
 	if r.code == 0 {
 		r.code = http.StatusOK

@@ -29,6 +29,7 @@ const (
 type Status struct {
 	Version     string           `json:"version" doc:"The version of reactord."`
 	Revision    string           `json:"revision" doc:"The revision of its source."`
+	Host        string           `json:"host" doc:"The name of the machine, or container."`
 	PID         int              `json:"pid"`
 	Started     time.Time        `json:"started"`
 	Uptime      Seconds          `json:"uptime_seconds"`

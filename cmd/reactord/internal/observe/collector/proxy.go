@@ -291,11 +291,11 @@ func sendBackend(of series.Owner, b *stats.Backend, full bool) {
 		sendDurations(of, checkDuration, &b.CheckTime)
 	}
 	for _, s := range b.States {
-		of := of
+		sender := of
 		if s.Reason == string(stats.ServerUp) {
-			of = of.Always() // no server has ever been up: that is an alert
+			sender = of.Always() // that no server has ever been up is an alert
 		}
-		of.Value(backendServers, float64(s.Count), "state", s.Reason)
+		sender.Value(backendServers, float64(s.Count), "state", s.Reason)
 	}
 	sendHandshakes(of, serverHandshakes, b.Handshakes)
 }

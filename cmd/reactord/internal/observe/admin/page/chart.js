@@ -86,11 +86,14 @@ export class Chart {
   }
 
   drawGrid(x, y, top) {
-    const children = [];
-    for (let i = 0; i <= 4; i += 2) {
-      const at = y(top * i / 4);
-      children.push(svg('path', { d: `M${EDGE.left} ${at}H${this.width - EDGE.right}` }),
-        svg('text', { x: EDGE.left - 8, y: at + 4, 'text-anchor': 'end' }, this.text(top * i / 4)));
+    const children = [], written = new Set();
+    for (const i of [0, 4, 2]) {
+      const at = y(top * i / 4), text = this.text(top * i / 4);
+      children.push(svg('path', { d: `M${EDGE.left} ${at}H${this.width - EDGE.right}` }));
+      if (!written.has(text)) { // half a connection is written as one
+        children.push(svg('text', { x: EDGE.left - 8, y: at + 4, 'text-anchor': 'end' }, text));
+      }
+      written.add(text);
     }
     const { length, step, mark } = this.window;
     const sparse = this.width < 330 ? 2 : 1;

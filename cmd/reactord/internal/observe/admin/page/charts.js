@@ -10,6 +10,8 @@ const CHARTS = [
     values: (v) => [v.received, v.sent] },
   { title: 'Time to connect', names: ['average', '99 % within'], text: brief, most: 0.001,
     values: (v) => [v.connectAverage, v.connectMost] },
+  { title: 'Ends before their time', names: ['by servers', 'by clients', 'by this proxy'], text: rate, most: 1,
+    values: (v) => [v.endedByServer, v.endedByClient, v.endedByProxy] },
   { title: 'Busy share of loops', names: ['average', 'busiest'], text: percent, most: 1,
     values: (v) => [v.busyAverage, v.busyMost] },
 ];

@@ -11,7 +11,8 @@ const TIMEOUT = 10e3; // of a snapshot
 const PATIENCE = 5000; // between two attempts at most, while there is no answer
 
 const model = new Model();
-const parts = [new Figures(), new Charts(), new Tables()];
+const tables = new Tables();
+const parts = [new Figures(), new Charts(), tables];
 const events = new Events();
 
 // The page is live, paused by its reader, hidden, or lost: the last requests had no answer. Whether it is paused is the
@@ -94,5 +95,12 @@ pause.addEventListener('click', () => {
   resume();
 });
 document.addEventListener('visibilitychange', resume);
+
+const problems = document.getElementById('problems');
+problems.addEventListener('click', () => {
+  const only = problems.getAttribute('aria-pressed') !== 'true';
+  set(problems, 'aria-pressed', only);
+  tables.onlyProblems(only);
+});
 tell();
 read();

@@ -6,11 +6,15 @@ const FEW = 8; // rows that need no filter
 
 // Table is a table whose columns sort it, in pages. A column is
 //
-//	{ name, text(row), sort(row), number, wrapped, state(row), share(row), head, when(rows) }
+//	{ name, title, text(row), sort(row), number, wrapped, state(row), share(row), head, when(rows),
+//	  actions: [{ name, when(row), run(row) }] }
 //
 // text is what a cell says; sort is what it is sorted by, and is text without it. number aligns it to the right,
 // wrapped is for long texts. state gives the cell a mark, share a bar below its text, unless it is null. head makes it
-// the header of its row. when says whether there is such a column at all.
+// the header of its row, and title explains it. actions are buttons, which a row has when it is ready for them. when
+// says whether there is such a column at all.
+//
+// Rows with a problem come first: the larger the number problem of a row, the earlier. The others are in natural order.
 export class Table {
   constructor({ title, columns, empty, find = null }) {
     this.columns = columns;
@@ -18,6 +22,8 @@ export class Table {
     this.from = 0;
     this.sorted = null; // the column
     this.down = false;
+    this.only = false; // only rows with a problem
+    this.heading = columns.find((c) => c.head);
     this.find = find; // a row's text that the filter searches
     this.buttons = columns.map((c) => this.button(c));
     this.heads = columns.map((c, i) => el('th', { scope: 'col', class: c.number ? 'number' : null }, this.buttons[i]));
@@ -32,7 +38,7 @@ export class Table {
   }
 
   button(column) {
-    const b = el('button', { type: 'button' }, column.name);
+    const b = el('button', { type: 'button', title: column.title }, column.name);
     b.addEventListener('click', () => {
       this.down = this.sorted === column ? !this.down : !!column.number;
       this.sorted = column;
@@ -74,6 +80,12 @@ export class Table {
     this.draw();
   }
 
+  onlyProblems(only) {
+    this.only = only;
+    this.from = 0;
+    this.draw();
+  }
+
   // draw shows a page of the rows. It uses the elements of the rows that were there before.
   draw() {
     const rows = this.chosen();
@@ -86,7 +98,11 @@ export class Table {
     });
     while (this.body.rows.length > page.length) this.body.lastChild.remove();
     while (this.body.rows.length < page.length) this.body.append(this.line());
-    page.forEach((row, i) => this.columns.forEach((c, j) => this.cell(this.body.rows[i].cells[j], c, row, shown[j])));
+    page.forEach((row, i) => {
+      const line = this.body.rows[i];
+      line.row = row;
+      this.columns.forEach((c, j) => this.cell(line.cells[j], c, row, shown[j]));
+    });
     this.note.hidden = page.length > 0;
     this.tell(rows.length, page.length);
   }
@@ -94,23 +110,39 @@ export class Table {
   chosen() {
     const words = (this.filter?.value ?? '').toLowerCase().split(/\s+/).filter(Boolean);
     const has = (text) => words.every((w) => text.includes(w));
-    const rows = words.length ? this.rows.filter((r) => has(this.find(r).toLowerCase())) : this.rows.slice();
+    let rows = words.length ? this.rows.filter((r) => has(this.find(r).toLowerCase())) : this.rows.slice();
+    if (this.only) rows = rows.filter((r) => r.problem !== 0); // those of other tables have no such number
     const by = this.sorted && (this.sorted.sort ?? this.sorted.text);
     if (by) {
       const sign = this.down ? -1 : 1;
       rows.sort((a, b) => sign * compare(by(a), by(b)));
+    } else {
+      rows.sort((a, b) => (b.problem ?? 0) - (a.problem ?? 0) || compare(this.heading.text(a), this.heading.text(b)));
     }
     return rows;
   }
 
   line() {
-    return el('tr', {}, ...this.columns.map((c) => c.head
-      ? el('th', { scope: 'row' }) : el('td', { class: c.number ? 'number' : c.wrapped ? 'wrapped' : null })));
+    const line = el('tr', {}, ...this.columns.map((c) => c.head ? el('th', { scope: 'row' })
+      : el('td', { class: c.number ? 'number' : c.wrapped ? 'wrapped' : c.actions ? 'actions' : null },
+        ...(c.actions ?? []).map((a) => {
+          const b = el('button', { type: 'button' }, a.name);
+          b.addEventListener('click', () => a.run(line.row));
+          return b;
+        }))));
+    return line;
   }
 
   cell(cell, column, row, shown) {
     if (cell.hidden === shown) cell.hidden = !shown;
     if (!shown) return;
+    if (column.actions) {
+      column.actions.forEach((a, i) => {
+        cell.children[i].hidden = !a.when(row);
+        set(cell.children[i], 'aria-label', `${a.name} ${this.heading.text(row)}`);
+      });
+      return;
+    }
     say(cell, column.text(row));
     if (column.state) set(cell, 'data-state', column.state(row));
     if (!column.share) return;
@@ -127,8 +159,9 @@ export class Table {
     if (!this.filter) return;
     this.toolbox.hidden = this.rows.length <= FEW && !this.filter.value;
     const all = count(this.rows.length);
-    say(this.found, this.filter.value.trim() ? `${count(found)} of ${all}` : all);
-    say(this.note, this.rows.length ? 'No row has all of these words.' : 'There are none.');
+    say(this.found, this.only || this.filter.value.trim() ? `${count(found)} of ${all}` : all);
+    say(this.note, !this.rows.length ? 'There are none.'
+      : this.only && !this.filter.value.trim() ? 'None has a problem.' : 'No row has all of these words.');
   }
 }
 

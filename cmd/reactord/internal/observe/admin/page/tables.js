@@ -1,4 +1,5 @@
 import { brief, byteRate, bytes, count, limited, long, percent, rate, words } from './format.js';
+import { SERVER_ACTIONS } from './actions.js';
 import { Table } from './table.js';
 
 const share = (n, limit) => limit > 0 ? n / limit : null;
@@ -20,12 +21,20 @@ const TLS = [
   number('Handshakes failed', (r) => r.handshakesFailed, count, { when: some((r) => r.handshakes) }),
 ];
 
+// failed is how many fail now, and which share that is of all.
+const failed = (what) => ({
+  name: 'Failing', number: true, sort: (r) => r.failedPerSecond,
+  text: (r) => rate(r.failedPerSecond) + (r.failedPerSecond > 0 ? `, ${percent(r.failedShare)}` : ''),
+  state: (r) => r.fails ? 'down' : r.failedShare >= 0.01 ? 'warn' : '', title: what,
+});
+
 const UDP = { when: some((l) => l.received_datagrams) };
 
 const LISTENERS = [
   { name: 'Listener', head: true, text: (l) => l.name },
   connections((l) => l.limit),
   number('Accepted', (l) => l.perSecond, rate),
+  failed('Connections that end by a fault of a server or this proxy, or in the TLS handshake'),
   number('Rejected', (l) => l.rejectedPerSecond, rate),
   number('Received', (l) => l.receivedPerSecond, byteRate),
   number('Sent', (l) => l.sentPerSecond, byteRate),
@@ -34,11 +43,12 @@ const LISTENERS = [
   ...TLS,
   { name: 'Certificate expires', sort: (l) => l.expires, text: expiry, state: urgency,
     when: some((l) => l.certificates) },
+  { name: 'Rejected in all', text: (l) => reasons(l.rejected), when: some((l) => l.rejected) },
   { name: 'Address', text: (l) => l.address },
   { name: 'Backend', text: (l) => l.backend },
+  number('Routes', (l) => l.routes, count, { when: some((l) => l.routes) }),
   number('Accepted in all', (l) => l.accepted, count),
   number('Pauses', (l) => l.pauses, count),
-  { name: 'Rejected in all', text: (l) => reasons(l.rejected), when: some((l) => l.rejected) },
   { name: 'Datagrams dropped', text: (l) => reasons(l.dropped_datagrams), ...UDP },
   { name: 'Errors of accepting', text: (l) => reasons(l.accept_errors), when: some((l) => l.accept_errors) },
 ];
@@ -47,9 +57,10 @@ const BACKENDS = [
   { name: 'Backend', head: true, text: (b) => b.name },
   { name: 'Servers up', number: true, sort: (b) => share(b.up, b.servers),
     text: (b) => `${count(b.up)} of ${count(b.servers)}`,
-    state: (b) => b.up === b.servers ? 'up' : b.up ? 'warn' : 'down' },
+    state: (b) => b.fails || !b.up && b.servers ? 'down' : b.up === b.servers ? 'up' : 'warn' },
   connections((b) => b.max_connections),
   number('New', (b) => b.perSecond, rate),
+  failed('Connects and TLS handshakes with servers that fail'),
   { name: 'Queue', number: true, sort: (b) => b.queued, text: (b) => limited(b.queued, b.queue_size),
     share: (b) => share(b.queued, b.queue_size) },
   number('Queue full', (b) => b.queue_refused, count),
@@ -64,13 +75,16 @@ const BACKENDS = [
 
 const SERVERS = [
   { name: 'Server', head: true, text: (s) => s.name },
-  { name: 'State', text: (s) => s.state, state: (s) => s.state },
+  { name: 'State', text: (s) => s.fails && s.state === 'up' ? 'up, failing' : s.state,
+    state: (s) => s.fails && s.state === 'up' ? 'down' : s.state },
   { name: 'Backend', text: (s) => s.backend },
   number('For', (s) => (Date.now() - Date.parse(s.since)) / 1000, long),
   { name: 'Weight', number: true, sort: (s) => s.weight * s.weight_percent,
     text: (s) => count(s.weight) + (s.weight_percent < 100 ? ` (${percent(s.weight_percent / 100)})` : '') },
   connections((s) => s.max_connections),
   number('New', (s) => s.perSecond, rate),
+  failed('Connects that fail'),
+  { name: 'Actions', actions: SERVER_ACTIONS, text: () => '', when: some((s) => s.operable || undefined) },
   number('In all', (s) => s.total, count),
   number('Failures', (s) => s.failures, count),
   number('Retries', (s) => s.retries, count),
@@ -132,6 +146,11 @@ export class Tables {
         find: (e) => `${e.by} ${e.phase} ${e.listener}` }),
     };
     document.getElementById('tables').append(...Object.values(this.tables).map((t) => t.element));
+  }
+
+  // onlyProblems hides rows without a problem, or shows them again.
+  onlyProblems(only) {
+    for (const table of Object.values(this.tables)) table.onlyProblems(only);
   }
 
   show(view) {
