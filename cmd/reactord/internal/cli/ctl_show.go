@@ -148,11 +148,11 @@ type ctlBackends struct{}
 // Run lists the backends.
 func (ctlBackends) Run(c *ctl) error {
 	return call(c, admin.ListBackends, admin.None{}, func(w *bufio.Writer, all *admin.Backends) {
-		t := newTable("BACKEND", "POLICY", ">SERVERS", ">UP", ">CONNECTIONS", ">LIMIT", ">QUEUED", ">QUEUE", ">REFUSED",
-			">STICKY", "PANIC")
+		t := newTable("BACKEND", "POLICY", ">SERVERS", ">UP", ">CONNECTIONS", ">LIMIT", ">QUEUED", ">HELD", ">QUEUE",
+			">REFUSED", ">STICKY", "PANIC")
 		for _, b := range all.Backends {
-			t.add(b.Name, b.Policy, b.Servers, b.Up, b.Connections, limited(b.MaxConnections), b.Queued, b.QueueSize,
-				b.QueueRefused, b.Sticky, yes(b.Panic))
+			t.add(b.Name, b.Policy, b.Servers, b.Up, b.Connections, limited(b.MaxConnections), b.Queued, b.Held,
+				b.QueueSize, b.QueueRefused, b.Sticky, yes(b.Panic))
 		}
 		c.table(w, t)
 	})

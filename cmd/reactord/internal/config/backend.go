@@ -24,6 +24,11 @@ type Backend struct {
 	MaxConnections int
 	// Queue holds connections while the backend, or each of its servers, is at its MaxConnections.
 	Queue Queue
+	// Hold lets connections wait in the queue for up to this long also while no server is up, none is found yet, or all
+	// that were tried could not be reached, instead of resetting them. It replaces the timeout of the queue, whose size
+	// bounds the connections that wait for either reason. When a server is back, they are released in order and
+	// gradually. 0 (default): a connection without a server to try is reset.
+	Hold time.Duration
 	// TLS configures TLS to the servers.
 	TLS ClientTLS
 	// ProxyProtocol sends the client's addresses to servers.
@@ -259,9 +264,9 @@ type Ejection struct {
 
 // Queue holds connections, in order, until a server has room.
 type Queue struct {
-	// Size limits the connections that wait. 0: no queue. Default: 1024.
+	// Size limits the connections that wait, for room or because of Hold. 0: no queue. Default: 1024.
 	Size int
-	// Timeout limits the wait. Default: 5 s.
+	// Timeout limits the wait, unless Hold does. Default: 5 s.
 	Timeout time.Duration
 }
 

@@ -201,6 +201,7 @@ func (v *validator) backends(at *step, c *Config) {
 		}
 		v.sourceAddresses(at.of("source_addresses"), b.SourceAddresses)
 		v.unixServers(at, b)
+		v.hold(at, b)
 	}
 }
 

@@ -271,6 +271,11 @@ func TestRules(t *testing.T) {
 		{"backend", "check: {interval: 1s, subset: 5}, balance: {subset: 6}",
 			"subset 5 is less than balance.subset, 6, so unchecked servers would be used: write at least that"},
 		{"backend", "agent: {port: 1}, check: {subset: 5}", "subset does not apply to agent checks: remove it, or write"},
+		{"backend", "hold: 5s, queue: {size: 0}", "hold has no effect with queue.size 0: no connection waits: write a size"},
+		{"backend", "hold: 5s, queue: {timeout: 9s}", "timeout has no effect with hold, which limits the wait instead"},
+		{"backend", "hold: 5s, total_connect_timeout: 4s", "hold 5s is longer than total_connect_timeout, 4s, which ends"},
+		{"backend", "hold: 5s, retry_delay: 0s", "hold requires a retry_delay, after which a server is tried again"},
+		{"backend", "hold: 5", "hold 5 has no unit: write a number with its unit"},
 		{"backend", "http: [{url: 'http://a/#b'}]", "has a fragment, which is never sent: remove the part from # on"},
 	} {
 		settings := map[string]string{"listener": "", "server": "", "backend": ""}
@@ -375,6 +380,7 @@ func TestBackendsOfDatagrams(t *testing.T) {
 		{"tls: {enabled: true}", "enabled true" + noTLS},
 		{"tls: {start_tls: smtp}", "start_tls smtp" + noTLS},
 		{"proxy_protocol: {version: v1}", `version v1 has no header for the datagrams of listener "l"`},
+		{"hold: 5s", `hold does not apply to the datagrams of listener "l", which are dropped while there is no server`},
 		{"tls: {enabled: false, start_tls: none}, proxy_protocol: {version: v2}", ""},
 	} {
 		for _, to := range []string{
@@ -407,6 +413,7 @@ func TestAllowed(t *testing.T) {
 		"files: [{path: 'relative/*.yml'}, {path: other}]",
 		"kubernetes: [{service: a}, {service: a, port: 1}, {service: a, port: http}, {service: a, namespace: b, port: '1'}]",
 		"keep_alive: {idle: 0s}",
+		"hold: 5s\n    total_connect_timeout: 5s\n    retries: 0",
 		"check: {interval: 1s, subset: 5}\n    balance: {subset_key: a}",
 		"agent: {port: 1}\n    check: {subset: 5}\n    balance: {subset: 5}",
 		"source_addresses: []",

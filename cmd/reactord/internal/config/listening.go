@@ -137,6 +137,10 @@ func (v *validator) protocols(at *step, c *Config) {
 		b, at := &c.Backends[i], at.nth(i)
 		if l := udp[b.Name]; l != nil {
 			v.forDatagrams(at, b, l)
+			if b.Hold != 0 && tcp[b.Name] == nil {
+				v.add(at.of("hold"), "hold does not apply to the datagrams of listener %s, which are dropped while there is "+
+					"no server: remove it", quote(l.Name))
+			}
 		}
 		if l := tcp[b.Name]; l != nil {
 			v.forConnections(at, b, l)

@@ -219,6 +219,7 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Backend.ConnectTimeout":      timeout,
 	"Backend.TotalConnectTimeout": orUnlimited,
 	"Backend.FirstByteTimeout":    orUnlimited,
+	"Backend.Hold":                orUnlimited,
 	"Backend.IdleTimeout":         orUnlimited,
 	"Backend.HalfCloseTimeout":    orUnlimited,
 	"Backend.Lifetime":            orUnlimited,

@@ -159,6 +159,6 @@ func (n *node) keysOf(key string) map[string]yamltree.Position {
 
 // timeoutNames lists the timeouts that an explanation may have.
 var timeoutNames = []string{
-	"inspect_timeout", "client_handshake_timeout", "queue.timeout", "connect_timeout", "total_connect_timeout",
+	"inspect_timeout", "client_handshake_timeout", "queue.timeout", "hold", "connect_timeout", "total_connect_timeout",
 	"server_handshake_timeout", "first_byte_timeout", "idle_timeout", "half_close_timeout", "lifetime", "user_timeout",
 }

@@ -27,6 +27,7 @@ const (
 	reasonQueueClientReset // the client reset it while it waited in the queue
 	reasonQueueFull
 	reasonQueueTimeout
+	reasonHoldTimeout        // there was no server for as long as connections are held
 	reasonConnectClientReset // the client reset it while a server was connected
 	reasonConnectTimeout     // no server answered in time, or the time for all attempts was over
 	reasonNoServer           // the servers that were tried could not be reached
@@ -93,6 +94,8 @@ var closeReasons = [closeReasonCount]accesslog.End{
 	reasonQueueFull: {By: "queue_full", Phase: "queue", Code: "PQ", Why: "the queue of the backend is full"},
 	reasonQueueTimeout: {By: "queue_timeout", Phase: "queue", Code: "sQ",
 		Why: "the connection was in the queue of the backend for too long"},
+	reasonHoldTimeout: {By: "hold_timeout", Phase: "queue", Code: "sQ",
+		Why: "there was no server for as long as the backend holds connections"},
 	reasonConnectClientReset: {By: "client", Phase: "connect", Code: "CC",
 		Why: "the client has reset the connection before a server was connected"},
 	reasonConnectTimeout: {By: "connect_timeout", Phase: "connect", Code: "sC",

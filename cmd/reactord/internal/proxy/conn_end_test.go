@@ -166,6 +166,8 @@ var provocations = []provocation{
 		expectName(t, ln, 0)
 		expectRefusal(t, p)
 	}},
+	{end: reasonHoldTimeout, set: each(func(b *config.Backend) { b.Hold, b.RetryDelay = soon, time.Second }),
+		servers: func(*testing.T) []net.Listener { return nil }, provoke: expectRefused},
 	{end: reasonConnectClientReset, servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} },
 		provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
 			c := dialAs(t, p, 0)

@@ -59,18 +59,30 @@ func (r *logRecord) queued(now int64, position int64) {
 	}
 }
 
+// requeued notes that the connection is in the queue again.
+func (r *logRecord) requeued(now int64) {
+	if r != nil {
+		r.queuedAt = now
+	}
+}
+
+// leftQueue notes that the connection is no longer in the queue, if it was there.
+func (r *logRecord) leftQueue(now int64) {
+	if r != nil && r.queuedAt != 0 {
+		queue := &r.phases[accesslog.Queue]
+		*queue = max(*queue, 0) + time.Duration(now-r.queuedAt)
+		r.queuedAt = 0
+	}
+}
+
 // picked notes that a server was chosen, and is tried.
 func (r *logRecord) picked(now int64) {
 	if r == nil {
 		return
 	}
 	r.attempts++
-	queue := &r.phases[accesslog.Queue]
-	*queue = max(*queue, 0)
-	if r.queuedAt != 0 {
-		*queue += time.Duration(now - r.queuedAt)
-		r.queuedAt = 0
-	}
+	r.leftQueue(now)
+	r.phases[accesslog.Queue] = max(r.phases[accesslog.Queue], 0)
 }
 
 // retried notes that there is another attempt.

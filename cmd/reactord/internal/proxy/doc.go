@@ -24,7 +24,8 @@
 // local port, nor when it may have refused the client: see setup_fault.go. The limits on the connections of a backend
 // and of its servers are exact, for all loops together. Connections beyond them wait in the backend's queue: in order
 // on each loop, while the loops take turns. A connection leaves the queue when its time has passed, or when the client
-// resets it. A client that has only sent EOF may still wait for an answer, so it stays.
+// resets it. A client that has only sent EOF may still wait for an answer, so it stays. With Hold, connections wait
+// there also while there is no server for them: see setup_hold.go.
 //
 // At most Buffer bytes of the backend's settings are in flight in each direction: then the sender is not read from
 // until the receiver has taken some. With a Buffer of 64 KiB or more, bulk may exceed it: it is received in pieces of

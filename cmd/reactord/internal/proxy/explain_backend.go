@@ -180,13 +180,16 @@ func (e *explainer) pick(b *stats.ExplainedBackend, v *backendView, group *balan
 		var picker balance.Picker
 		i, err = picker.Pick(group, &balance.Request{ClientAddr: unmapped(e.client.Address).Addr()})
 	}
-	switch full := errors.Is(err, balance.ErrFull); {
+	held := errors.Is(err, balance.ErrNoServer) && v.settings.Hold > 0 && !e.shared.isUDP()
+	switch full := held || errors.Is(err, balance.ErrFull); {
 	case err == nil && (queued == 0 || e.shared.isUDP()):
 		b.Outcome = stats.OutcomeForward
 		return i
 	case err == nil:
 		b.Outcome, b.Reason = stats.OutcomeQueue, "others wait"
 		return i
+	case held && queued < size:
+		b.Outcome, b.Reason = stats.OutcomeQueue, "it is held: there is no server"
 	case full && queued < size && !e.shared.isUDP():
 		b.Outcome, b.Reason = stats.OutcomeQueue, "there is no room, or the health of no server is known yet"
 	case full:
@@ -271,7 +274,10 @@ func (e *explainer) listTimeouts(b *stats.ExplainedBackend, to routing, v *backe
 		add("client_handshake_timeout", to.termination.config.HandshakeTimeout,
 			below(e.path, e.tlsSetting(to)+".handshake_timeout"))
 	}
-	if s.Queue.Size > 0 {
+	switch {
+	case s.Hold > 0:
+		add("hold", s.Hold, below(v.path, "hold"))
+	case s.Queue.Size > 0:
 		add("queue.timeout", s.Queue.Timeout, below(v.path, "queue.timeout"))
 	}
 	add("connect_timeout", s.ConnectTimeout, below(v.path, "connect_timeout"))

@@ -15,6 +15,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
+	"github.com/reactord/reactord/reactor"
 )
 
 // sharedBackend is the part of a backend that the loops share: the queue of connections that wait for room, and
@@ -29,8 +30,8 @@ type sharedBackend struct {
 	handshakes   handshakeStats  // with the servers
 	noServer     atomic.Uint64   // connections without a server, but those that their clients have ended
 	noServerLog  logEvery        // warnings about these
-
-	sticky atomic.Pointer[stickyTable] // nil: clients stay at no server
+	hold         hold
+	sticky       atomic.Pointer[stickyTable] // nil: clients stay at no server
 }
 
 // backend is the part of a backend on one loop.
@@ -47,6 +48,7 @@ type backend struct {
 	localAddrs   [2]localAddrs
 	queue        waitQueue     // connections that wait for room
 	waiter       *limit.Waiter // among those of the sharedBackend
+	retry        reactor.Timer // of held connections after one has failed
 }
 
 // sharedBackends has those of a proxy, made when a connection first needs them.
@@ -74,6 +76,7 @@ func (p *Proxy) sharedBackend(of *upstream.Backend) *sharedBackend {
 	for _, w := range p.workers {
 		b := &backend{worker: w, upstream: of, shared: s}
 		b.waiter = s.waiters.Add(w.loop, b)
+		b.retry.Init((*holdTimer)(b))
 		if p.seed != 0 {
 			b.picker.Seed(p.seed)
 		}
@@ -106,12 +109,14 @@ func (s *sharedBackend) read(out *stats.Backend, full bool, now int64) {
 	if t := s.sticky.Load(); t != nil {
 		out.Sticky = t.servers.Len(now, t.time)
 	}
+	s.hold.read(out, full)
 }
 
 // groupChanged resumes connections for which a change of the servers has made room. From any thread.
 func (p *Proxy) groupChanged(b *upstream.Backend) {
 	p.noteChecked()
 	if s := p.backends.find(b); s != nil {
+		s.hold.retryAt.Store(0) // the next attempt may succeed
 		for range s.loops {
 			s.waiters.Wake()
 		}
@@ -208,18 +213,35 @@ func (b *backend) Resume() bool {
 // it asks for the last time, so that it cannot miss room that is given back meanwhile.
 func (b *backend) resume() {
 	for joined := false; b.queue.length != 0; {
-		p := b.queue.first()
-		c := p.conn
-		err := c.take(&c.dial.request)
-		if !errors.Is(err, balance.ErrFull) {
-			p.leave(err)
+		if b.serveFirst() {
 			continue
 		}
-		c.drop()
 		if joined {
 			return
 		}
 		b.waiter.Join()
 		joined = true
 	}
+}
+
+// serveFirst takes room for the connection at the head of the queue, and reports whether that has left it.
+func (b *backend) serveFirst() bool {
+	p := b.queue.first()
+	c := p.conn
+	d := c.dial
+	if d.held && !d.beginRelease() {
+		return false
+	}
+	err := c.take(&d.request)
+	if errors.Is(err, balance.ErrNoServer) && d.held {
+		d.forgetFailures() // those that have failed may be back, and no other is left
+		err = c.take(&d.request)
+	}
+	if d.waits(err) {
+		c.drop()
+		d.cancelRelease()
+		return false
+	}
+	p.leave(err)
+	return true
 }

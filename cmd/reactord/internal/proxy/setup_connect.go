@@ -47,6 +47,11 @@ type dial struct {
 	greeted     bool        // an attempt has reached a server, and may have sent something to it
 	failures    int         // attempts that have failed, or that the retry budget did not allow
 	noPort      int         // attempts without a local port
+	queuedAt    int64       // when the connection joined the queue first; 0: it has not
+	heldUntil   int64       // until when it may wait there, if its backend holds connections
+	held        bool        // there was no server for it: it keeps its place in the queue until it has one
+	releasing   bool        // it is held, and on its way to a server
+	failing     bool        // all servers that it may try have failed
 }
 
 // begin makes the first attempt.
@@ -60,12 +65,12 @@ func (d *dial) begin() {
 	if c.backend.hashesClient {
 		d.request.ClientAddr = c.clientAddr().Addr()
 	}
-	if c.backend.queue.length != 0 || c.worker().forFD.length != 0 {
+	if c.backend.mustQueue() || c.worker().forFD.length != 0 {
 		d.proceed()
 		return
 	}
 	if err := c.take(&d.request); err != nil {
-		if errors.Is(err, balance.ErrFull) {
+		if d.waits(err) {
 			d.proceed()
 		} else {
 			d.logNoServer(reasonNoneAvailable, err)
@@ -173,6 +178,7 @@ func (d *dial) finish() {
 	c.connected(d.began, d.connectedAt)
 	d.absolve()
 	c.log.connected(d.connectedAt)
+	c.backend.shared.proveServer()
 	if d.handshaking {
 		c.log.serverTLSDone(c.loop().Now())
 	}
@@ -343,10 +349,16 @@ func (d *dial) giveUpServer(t *task.T) error {
 		return d.fail(reasonServerTLSClient, err)
 	case now >= d.deadline:
 		return d.fail(reasonConnectTimeout, err)
+	case d.exhausted(group) && d.mayHold(err):
+		return d.holdAfterFailure(now, err)
 	case d.failures > c.config.Retries:
 		return d.fail(d.lastReason, err)
 	case group.HasUntried(&d.request.Tried):
-		if !d.mayRetry(err) {
+		switch {
+		case d.mayRetry(err):
+		case d.mayHold(err):
+			return d.holdAfterFailure(now, err)
+		default:
 			return d.fail(reasonRetryBudget, err)
 		}
 	case d.greeted || noPort(err) || c.config.RetryDelay <= 0:
@@ -423,10 +435,10 @@ func (d *dial) choose(t *task.T) error {
 		return nil
 	}
 	err := balance.ErrFull
-	if c.counted || c.backend.queue.length == 0 { // a retry was in the line before
+	if !d.failing && (c.counted || !c.backend.mustQueue()) { // a retry was in the line before
 		err = c.take(&d.request)
 	}
-	if errors.Is(err, balance.ErrFull) {
+	if d.waits(err) {
 		err = d.queue(t)
 	}
 	switch {
@@ -438,31 +450,69 @@ func (d *dial) choose(t *task.T) error {
 	return err
 }
 
-// queue waits until there is room at a server, or the time has passed.
+// queue waits until there is room at a server, or a server for a connection that is held, or the time has passed.
 func (d *dial) queue(t *task.T) error {
 	c := d.conn
 	l, q := c.backend, c.backend.shared
+	d.endRelease()
 	c.drop()
 	l.waiter.Join()
-	if l.queue.length == 0 { // room may have been given back before Join
-		if err := c.take(&d.request); !errors.Is(err, balance.ErrFull) {
+	held := d.failing || q.hold.held.Load() != 0
+	if !l.mustQueue() && !d.failing { // room may have been given back before Join
+		err := c.take(&d.request)
+		if !d.waits(err) {
 			return err
 		}
 		c.drop()
+		if held = !errors.Is(err, balance.ErrFull); held {
+			d.forgetFailures()
+		}
 	}
-	if !q.enterQueue(c.config.Queue.Size) {
-		q.queueRefused.Add(1)
+	if !d.held && !q.enterQueue(c.config.Queue.Size) {
+		q.refuse(held)
 		return d.fail(reasonQueueFull, nil)
 	}
-	began := c.loop().Now()
-	c.log.queued(began, q.queued.Load()-1)
-	_, err := task.Await(t, sender.Timeout(l.queue.wait(&d.task.place, c),
-		c.loop().SleepUntil(d.deadlineFor(began, c.config.Queue.Timeout))))
-	q.leaveQueue(c.worker(), c.loop().Now()-began)
+	now := c.loop().Now()
+	d.noteQueued(now)
+	if held && !d.held {
+		d.beginHold(now)
+	}
+	since, until, why := now, d.deadlineFor(now, c.config.Queue.Timeout), reasonQueueTimeout
+	if d.heldUntil != 0 {
+		since, until = d.queuedAt, min(d.heldUntil, d.deadline)
+	}
+	if d.held {
+		why = reasonHoldTimeout
+	}
+	if d.failing {
+		d.failing = false
+		l.awaitRetry()
+	}
+	_, err := task.Await(t, sender.Timeout(l.queue.waitSince(since, &d.task.place, c), c.loop().SleepUntil(until)))
+	if !d.held {
+		q.leaveQueue(c.worker(), c.loop().Now()-now)
+	}
+	if err != nil {
+		c.log.leftQueue(c.loop().Now())
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return d.fail(reasonQueueTimeout, err)
+		return d.fail(why, err)
 	}
 	return err
+}
+
+// noteQueued notes that the connection joins the queue, perhaps again.
+func (d *dial) noteQueued(now int64) {
+	c := d.conn
+	if d.queuedAt != 0 {
+		c.log.requeued(now)
+		return
+	}
+	c.log.queued(now, c.backend.shared.queued.Load()-1)
+	d.queuedAt = now
+	if c.config.Hold > 0 {
+		d.heldUntil = now + int64(c.config.Hold)
+	}
 }
 
 // awaitSocket opens a socket for the server. If there is no descriptor, it waits for one, for as long as the connection
@@ -551,6 +601,7 @@ func (k *dialTask) StopToken() stop.Token       { return k.stop.Token() }
 
 // SetValue finishes the dial: there is a server.
 func (k *dialTask) SetValue(struct{}) {
+	k.dial.endHold(heldServed)
 	d := k.release()
 	if d.conn.phase == phaseClosed {
 		d.closeServer()
@@ -575,6 +626,7 @@ func (k *dialTask) SetError(err error) {
 func (k *dialTask) SetStopped() { k.failed(reasonKilled) }
 
 func (k *dialTask) failed(why closeReason) {
+	k.dial.endHold(k.dial.heldOutcome(why))
 	d := k.release()
 	if d.conn.phase == phaseClosed {
 		d.closeServer()

@@ -208,6 +208,9 @@ func (s *policySimulation) drawBackend() {
 	if rng.IntN(3) == 0 {
 		b.TotalConnectTimeout = 10 * time.Second
 	}
+	if rng.IntN(3) == 0 {
+		b.Hold = time.Duration(5+rng.IntN(10)) * time.Second
+	}
 	s.backend = b
 }
 
@@ -619,6 +622,7 @@ func (s *policySimulation) describe() string {
 func (l *logLine) refused() bool {
 	for _, e := range []closeReason{
 		reasonNoServer, reasonNoneAvailable, reasonRetryBudget, reasonQueueFull, reasonQueueTimeout, reasonConnectTimeout,
+		reasonHoldTimeout,
 	} {
 		if l.By == closeReasons[e].By && l.Phase == closeReasons[e].Phase {
 			return true

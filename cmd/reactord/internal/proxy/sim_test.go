@@ -114,8 +114,10 @@ func simulate(k *simring.Kernel) *simulation {
 		b.MaxConnections = rng.IntN(3)
 		most, size := rng.IntN(4), rng.IntN(5)
 		timeout, total := time.Duration(1+rng.Int64N(int64(time.Second))), time.Duration(rng.Int64N(int64(time.Second)))
+		hold := max(time.Duration(rng.Int64N(int64(time.Second)))-time.Second/2, 0)
 		b.Set = func(s *config.Backend) {
 			s.MaxConnections, s.Queue.Size, s.Queue.Timeout, s.TotalConnectTimeout = most, size, timeout, total
+			s.Hold, s.RetryDelay = hold, time.Millisecond
 		}
 	}
 	for i := range 1 + rng.IntN(3) {

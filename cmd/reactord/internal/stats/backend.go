@@ -11,6 +11,8 @@ type Backend struct {
 	Connections    int               `json:"connections" doc:"Open connections to its servers."`
 	MaxConnections int               `json:"max_connections" doc:"Limit on connections; 0: no limit."`
 	Queued         int               `json:"queued" doc:"Connections that wait for a server."`
+	Held           int               `json:"held" doc:"Connections of queued that are held because there is no server for them, and those of them that are being released."`
+	Hold           Seconds           `json:"hold" doc:"How long connections are held; 0: they are not."`
 	QueueSize      int               `json:"queue_size" doc:"Limit on waiting connections."`
 	QueueRefused   uint64            `json:"queue_refused" doc:"Connections that were reset because the queue was full."`
 	NoServer       uint64            `json:"no_server" doc:"Connections that got no server, except because of their client."`
@@ -21,6 +23,7 @@ type Backend struct {
 	Handshakes     Tally[Handshakes] `json:"handshakes,omitzero" doc:"TLS handshakes with its servers."`
 
 	States    Tally[Count] `json:"-"` // servers by state
+	Holds     Tally[Count] `json:"-"` // connections that were held, by what has become of them
 	QueueTime Histogram    `json:"-"` // in the queue, of connections that have left it
 	CheckTime Histogram    `json:"-"` // of health checks that have ended
 }

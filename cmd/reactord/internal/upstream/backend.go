@@ -32,6 +32,7 @@ type Backend struct {
 	checkTime stats.Durations // of completed checks
 	surprises atomic.Uint64   // changes of servers that Prepare could not foresee
 	panics    atomic.Uint64   // times that panic mode was entered
+	gone      atomic.Bool     // it has left the plan
 
 	// Owned by the control loop.
 	member      *membership
@@ -66,6 +67,10 @@ func (b *Backend) Settings() *config.Backend { return b.settings.Load() }
 
 // Group returns the servers to choose from now. It may be called from any thread.
 func (b *Backend) Group() *Group { return b.group.Load() }
+
+// Gone reports whether the backend has left the plan, so that none of its servers will come up again. It may be called
+// from any thread.
+func (b *Backend) Gone() bool { return b.gone.Load() }
 
 // Began counts a new connection, before it tries its first server, at the loop's time now. It may be called from any
 // thread.
@@ -117,6 +122,12 @@ func (b *Backend) commit(next *prepared) {
 
 // retire ends what runs for a backend that has left the plan.
 func (b *Backend) retire() {
+	b.gone.Store(true)
+	b.end()
+}
+
+// end ends what runs for a backend.
+func (b *Backend) end() {
 	for _, s := range b.member.servers {
 		s.leave()
 	}

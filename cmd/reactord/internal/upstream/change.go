@@ -23,6 +23,8 @@ type membership struct {
 	servers []*Server    // in the order of plan.Servers
 	byKey   map[serveraddr.Addr]*Server
 	roster  *roster // nil if all servers are checked
+	// unchecked says that no server is checked any longer: all of them count as healthy.
+	unchecked bool
 }
 
 // prepared is a membership to be put in force.

@@ -92,6 +92,7 @@ func (d *Directory) Waiting() (n int) {
 // Stop ends checks and timers. It is called on the control loop. The directory can still be read.
 func (d *Directory) Stop() {
 	for _, m := range *d.inForce.Load() {
-		m.backend.retire()
+		m.backend.end()
+		m.backend.uncheck()
 	}
 }

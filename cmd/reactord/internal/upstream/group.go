@@ -48,6 +48,9 @@ func newGroup(m *membership, old *Group) *Group {
 		if !state.eligible() || weight == 0 {
 			continue
 		}
+		if m.unchecked {
+			state = Up
+		}
 		g.Servers = append(g.Servers, s)
 		g.made.servers = append(g.made.servers, balance.Server{
 			Key: p.Address, Weight: weight, Priority: p.Priority, Backup: p.Backup, Locality: p.Locality,

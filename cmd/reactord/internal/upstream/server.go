@@ -138,7 +138,6 @@ func (s *Server) Retried() { s.counters.Retries.Add(1) }
 // join puts the server's settings of a plan in force.
 func (s *Server) join(p *plan.Server) {
 	s.plan.Store(p)
-	s.Load.SetLimit(p.MaxConnections)
 	if s.life == lifeNew {
 		s.life = lifeMember
 		s.began = s.Backend.now()
@@ -147,6 +146,7 @@ func (s *Server) join(p *plan.Server) {
 		}
 	}
 	s.report(signalPlan, planned(p), planReason(p))
+	s.setLimit()
 }
 
 // planReason returns why a server is not up in a plan.
@@ -201,6 +201,9 @@ func (s *Server) change(v signal, before, after *status) {
 		s.log(from, to, after.reason())
 	}
 	s.status.Store(after)
+	if after.permille != before.permille {
+		s.setLimit()
+	}
 	if v != signalPlan || after.permille != before.permille {
 		s.Backend.surprises.Add(1)
 		s.Backend.publishSoon()

@@ -21,6 +21,7 @@ func (s *Server) grow(now, over int64) bool {
 		after.permille = slowStartPermille + int((1000-slowStartPermille)*elapsed/over)
 	}
 	s.status.Store(&after)
+	s.setLimit()
 	s.Backend.surprises.Add(1)
 	return after.permille < 1000
 }

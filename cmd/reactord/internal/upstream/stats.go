@@ -53,6 +53,7 @@ func (b *Backend) Stats(servers []*Server, full bool) stats.Backend {
 		Connections:    b.Load.N(),
 		MaxConnections: b.Load.Limit(),
 		QueueSize:      settings.Queue.Size,
+		Hold:           stats.Of(settings.Hold),
 		Total:          b.began.Load(),
 		RetriesRefused: b.retries.refused.Load(),
 	}

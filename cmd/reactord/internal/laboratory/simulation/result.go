@@ -358,7 +358,7 @@ const removed stats.ServerState = "removed"
 func (w *world) queueWait(b *stats.Backend) time.Duration {
 	wait := longestOf(&b.QueueTime)
 	if p := w.proxy.Plan().Backend(b.Name); p != nil && p.Settings.Queue.Timeout > 0 {
-		wait = min(wait, p.Settings.Queue.Timeout)
+		wait = min(wait, cmp.Or(p.Settings.Hold, p.Settings.Queue.Timeout))
 	}
 	return wait
 }

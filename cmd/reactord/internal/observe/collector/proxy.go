@@ -112,6 +112,9 @@ var backendTable = series.Table[stats.Backend]{
 		func(b *stats.Backend) float64 { return float64(b.Sticky) }).Sparse(0),
 	series.Gauge("backend_queue_length", "Current number of connections waiting for a server.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.Queued) }).Sparse(0),
+	series.Gauge("backend_held_connections",
+		"Current number of connections waiting because there is no server for them, among those waiting for a server.",
+		ofBackend, func(b *stats.Backend) float64 { return float64(b.Held) }).Sparse(0),
 	series.Counter("backend_queue_refused_total",
 		"Total number of connections reset because the queue was full.", ofBackend,
 		func(b *stats.Backend) float64 { return float64(b.QueueRefused) }).Sparse(0),
@@ -191,6 +194,9 @@ var (
 		"Current number of servers of the backend, by state.", "backend", "state").Sparse(0)
 	checkDuration = series.NewDesc("server_check_duration_seconds",
 		"Duration of health checks of servers of the backend, with any result, in seconds.", "backend")
+	holds = series.NewDesc("backend_holds_total",
+		"Total number of connections that were held because there was no server for them, by outcome.", "backend",
+		"outcome").Sparse(0)
 	queueDuration = series.NewDesc("backend_queue_duration_seconds",
 		"Time that connections waited for a server, with or without success, in seconds.", "backend")
 )
@@ -213,8 +219,8 @@ func NewCollector(read func() stats.All) prometheus.Collector {
 	},
 		processTable, accessLogTable, loopTable, listenerTable, datagramTable, udpTable, backendTable, serverTable,
 		droppedDatagrams, acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
-		queueDuration, checkDuration, firstByte, listenerInfo, clientRTT, serverRTT, backendServers, handshakes,
-		serverHandshakes, expiry)
+		queueDuration, holds, checkDuration, firstByte, listenerInfo, clientRTT, serverRTT, backendServers,
+		handshakes, serverHandshakes, expiry)
 }
 
 func sendAll(s *series.Scrape, all *stats.All) {
@@ -297,6 +303,7 @@ func sendBackend(of series.Owner, b *stats.Backend, full bool) {
 		}
 		sender.Value(backendServers, float64(s.Count), "state", s.Reason)
 	}
+	sendCounts(of, holds, "outcome", b.Holds)
 	sendHandshakes(of, serverHandshakes, b.Handshakes)
 }
 

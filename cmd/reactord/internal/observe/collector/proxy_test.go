@@ -81,6 +81,7 @@ func TestProxySeries(t *testing.T) {
 reactord_backend_connections{backend="app"} 3
 reactord_backend_connections_limit{backend="app"} 50
 reactord_backend_connections_total{backend="app"} 10
+reactord_backend_held_connections{backend="app"} 0
 reactord_backend_no_server_total{backend="app"} 6
 reactord_backend_panic_mode{backend="app"} 1
 reactord_backend_panics_total{backend="app"} 7
@@ -302,6 +303,7 @@ func TestEmptyProxy(t *testing.T) {
 reactord_backend_connections{backend="app"} 0
 reactord_backend_connections_limit{backend="app"} 0
 reactord_backend_connections_total{backend="app"} 0
+reactord_backend_held_connections{backend="app"} 0
 reactord_backend_no_server_total{backend="app"} 0
 reactord_backend_panic_mode{backend="app"} 0
 reactord_backend_panics_total{backend="app"} 0

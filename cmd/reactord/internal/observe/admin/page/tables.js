@@ -63,6 +63,7 @@ const BACKENDS = [
   failed('Connects and TLS handshakes with servers that fail'),
   { name: 'Queue', number: true, sort: (b) => b.queued, text: (b) => limited(b.queued, b.queue_size),
     share: (b) => share(b.queued, b.queue_size) },
+  number('Held', (b) => b.held, count),
   number('Queue full', (b) => b.queue_refused, count),
   number('Connect time', (b) => b.connectAverage, brief),
   number('99 % within', (b) => b.connectMost, brief),
