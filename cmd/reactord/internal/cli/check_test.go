@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
 )
 
@@ -66,3 +70,51 @@ func TestUnknownNameNamesItsFlag(t *testing.T) {
 }
 
 func noWarning(string) {}
+
+// What is not ready for production is listed with its place, and is an error. Nothing to list is none.
+func TestCheckProduction(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.yaml")
+	for text, want := range map[string]string{
+		"access_log: {path: '-'}\n": "",
+		"drain: {timeout: 0s}\n":    "drain.timeout access_log.path",
+	} {
+		text += "listeners: [{name: l, address: '127.0.0.1:80', backend: b}]\n" +
+			"backends: [{name: b, servers: ['192.0.2.1:1']}]\n"
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cfg, places, err := config.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, asJSON := range []bool{false, true} {
+			var out strings.Builder
+			err = checkCommand{Config: path, Production: true, JSON: asJSON}.production(&out, cfg.Production(), places)
+			if errors.Is(err, errProduction) != (want != "") {
+				t.Errorf("%q: %v", text, err)
+			}
+			var got []string
+			if asJSON {
+				var all []struct{ Setting, Place, Text string }
+				if err := json.Unmarshal([]byte(out.String()), &all); err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range all {
+					got = append(got, f.Setting)
+				}
+			} else {
+				for line := range strings.Lines(out.String()) {
+					if place, rest, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(place, path+":") {
+						got = append(got, strings.Split(rest, ": ")[0])
+					}
+				}
+				if want == "" && out.String() != path+": ready for production\n" {
+					t.Errorf("printed %q", out.String())
+				}
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("JSON %v: %q, want %s, in\n%s", asJSON, got, want, out.String())
+			}
+		}
+	}
+}

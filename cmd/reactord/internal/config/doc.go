@@ -37,6 +37,7 @@
 //	contradictions*.go        what several settings must be together
 //	listening.go, routes.go   the same of listeners and of routes
 //	unusual.go                what is valid, and probably not meant
+//	production.go             what is valid, and dangerous in production
 //	validate.go               applies rules
 //	shape.go, key.go          the settings as reflection sees them: keys, types, rules
 //	parse.go                  from a file to a Config
