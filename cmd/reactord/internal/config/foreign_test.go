@@ -28,6 +28,28 @@ func TestForeignWords(t *testing.T) {
 	}
 }
 
+// What is to be written instead is a setting: each key before a colon, or after "write", is one.
+func TestForeignWordsNameSettings(t *testing.T) {
+	settings := map[string]bool{}
+	for _, s := range Reference() {
+		settings[s.Key] = true
+		for _, f := range s.Settings {
+			settings[f.Key] = true
+		}
+	}
+	for word, advice := range foreignKeys {
+		if !strings.HasPrefix(advice, "write ") {
+			continue
+		}
+		for _, part := range strings.FieldsFunc(advice, func(r rune) bool { return !isNameRune(r) && r != ':' }) {
+			key, found := strings.CutSuffix(part, ":")
+			if found && !settings[key] && key == strings.ToLower(key) {
+				t.Errorf("%s: %q: there is no setting %s", word, advice, key)
+			}
+		}
+	}
+}
+
 // Each word of another proxy is in the form in which it is looked up, and no setting or value of ours.
 func TestForeignTables(t *testing.T) {
 	for key := range foreignKeys {
