@@ -76,7 +76,39 @@ func Convert(s *Source) (*Result, error) {
 	for _, p := range r.Config.Validate() {
 		r.Report.add(place{s.Name, 1}, "", Supply, p.Path, "%s", p.String())
 	}
+	r.missingFiles(s)
 	return r, nil
+}
+
+// missingFiles reports the files of TLS that cannot be read here, as reactord check would.
+func (r *Result) missingFiles(s *Source) {
+	if s.Files == nil {
+		return
+	}
+	need := func(file string) {
+		if file == "" || strings.Contains(file, "REPLACE") {
+			return // reported already
+		}
+		if _, err := s.Files.ReadFile(file); err != nil {
+			r.Report.add(place{s.Name, 1}, file, Supply, "", "the file of TLS cannot be read here: %s", err)
+		}
+	}
+	for i := range r.Config.Listeners {
+		t := &r.Config.Listeners[i].TLS
+		for _, c := range t.Certificates {
+			need(c.Cert)
+			need(c.Key)
+		}
+		need(t.ClientCA)
+		need(t.ClientCRL)
+	}
+	for i := range r.Config.Backends {
+		t := &r.Config.Backends[i].TLS
+		need(t.CA)
+		need(t.CRL)
+		need(t.Cert)
+		need(t.Key)
+	}
 }
 
 // WriteYAML writes the configuration.

@@ -262,6 +262,9 @@ func (h *haproxy) balance(p *hapProxy, b *config.Backend) {
 		policy, known = config.SourceHash, true
 	}
 	switch {
+	case name == "rdp-cookie":
+		policy = config.SourceHash
+		h.leftOut(l, "cookies of RDP are not read: clients stay with a server by their address")
 	case !known:
 		policy = config.P2C
 		h.leftOut(l, "the policy has no counterpart: p2c is used")
