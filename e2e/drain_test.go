@@ -31,6 +31,8 @@ func TestDrainWaits(t *testing.T) {
 		c := dial(t, d.addr)
 		c.send([]byte("before"))
 		c.expect([]byte("before"))
+		// Connections are accepted a moment before the start ends, and a signal that comes before that ends the process.
+		eventually(t, "it is ready", func() bool { status, _ := d.get("/readyz"); return status == http.StatusOK })
 		d.signal(syscall.SIGTERM)
 		eventually(t, "new connections are refused", func() bool { return refused(d.addr) })
 		if status, _ := d.get("/readyz"); status != http.StatusServiceUnavailable {
