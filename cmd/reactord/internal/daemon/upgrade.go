@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/daemon/upgrade"
+	"github.com/reactord/reactord/cmd/reactord/internal/host/memory"
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
 	"go.uber.org/zap"
@@ -74,6 +76,7 @@ type successor struct {
 // handOver ends the upgrade: a successor accepts connections, and this process retires.
 func (d *daemon) handOver(s *upgrade.Successor) {
 	d.lifecycle.manager.handOver(s.PID)
+	d.connectionsMove()
 	requests, err := s.Confirm(d.proxy.HandOver)
 	if err != nil {
 		d.log.Warn("the new process cannot show the connections of this one", zap.Error(err))
@@ -94,11 +97,22 @@ func (d *daemon) takeOver() {
 	d.predecessors.adopt(all)
 	d.lifecycle.manager.feedWatchdog(d.proxy.Loops())
 	if p.Upgrade.MoveConnections {
+		if len(all) != 0 {
+			d.connectionsMove()
+		}
 		for _, old := range all {
 			d.takeConnections(old)
 		}
 	}
 	d.proxy.TakesAll()
+}
+
+// movingTime is about as long as many connections take to move.
+const movingTime = 10 * time.Second
+
+// connectionsMove postpones the garbage collector, because a connection that moves stands still while it has the CPU.
+func (d *daemon) connectionsMove() {
+	memory.PostponeCollector(int64(d.planner.Plan().Limits.Memory), movingTime)
 }
 
 // takeConnections takes the connections of an old process. A version that does not hand them over keeps them.

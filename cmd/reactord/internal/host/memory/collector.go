@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
+	"time"
 )
 
 // The garbage collector runs when the heap has grown by leastGrowth percent of what is live, and not below heapFloor
@@ -23,9 +24,24 @@ const runtimeFloor = 4 << 20
 // PaceCollector sets when the garbage collector runs, now and after each of its runs, until the next call. limit is the
 // memory in bytes that the process may have; 0: no limit. A lower limit of its cgroups counts instead. GOGC overrides
 // it, see package runtime.
-func PaceCollector(limit int64) {
+func PaceCollector(limit int64) { paceCollector(limit, 1) }
+
+// PostponeCollector lets the heap grow to four times what [PaceCollector] lets it, for d: a run of the collector takes
+// CPU time from what is urgent meanwhile. Then, unless the pace was set again, it is as PaceCollector sets it.
+func PostponeCollector(limit int64, d time.Duration) {
+	if call := paceCollector(limit, 4); call != 0 {
+		time.AfterFunc(d, func() {
+			if call == calls.Load() {
+				PaceCollector(limit)
+			}
+		})
+	}
+}
+
+// paceCollector sets the pace with so many times the floor. It returns the number of the call, or 0 if GOGC is set.
+func paceCollector(limit int64, times uint64) (call int64) {
 	if os.Getenv("GOGC") != "" {
-		return
+		return 0
 	}
 	if most := (Meter{}).Limit(); most > 0 && (limit == 0 || most < limit) {
 		limit = most
@@ -34,10 +50,12 @@ func PaceCollector(limit int64) {
 	if limit > 0 {
 		floor = min(floor, uint64(limit)/8)
 	}
-	pacer{call: calls.Add(1), floor: floor}.pace()
+	call = calls.Add(1)
+	pacer{call: call, floor: floor * times}.pace()
+	return call
 }
 
-var calls atomic.Int64 // of PaceCollector
+var calls atomic.Int64 // of paceCollector
 
 type pacer struct {
 	call    int64  // it ends with the next one

@@ -43,13 +43,18 @@ var (
 	kept    [][]byte
 )
 
+// goal returns the bytes to which the heap may grow.
+func goal() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
 // expectGoal waits until a small heap may grow to the floor, and not beyond.
 func expectGoal(t *testing.T) {
 	t.Helper()
-	goal := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		metrics.Read(goal)
-		n := goal[0].Value.Uint64()
+		n := goal()
 		if n > heapFloor*9/10 && n < heapFloor*11/10 {
 			return
 		}
@@ -84,6 +89,20 @@ func TestPaceCollector(t *testing.T) {
 			t.Fatalf("100 MB are live, and may grow by %d %%", setPercent())
 		}
 	}
+}
+
+// A postponed collector lets the heap grow further, until the time is over or the pace is set again.
+func TestPostponeCollector(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(100)
+	kept = nil
+	runtime.GC()
+	PostponeCollector(0, time.Hour)
+	if n := goal(); n < 3*heapFloor {
+		t.Errorf("the heap may grow to %d bytes, want about %d", n, 4*heapFloor)
+	}
+	PostponeCollector(0, time.Millisecond)
+	expectGoal(t)
 }
 
 func TestLittleMemory(t *testing.T) {

@@ -3,7 +3,7 @@
 // # How to use it
 //
 // A [Meter] says which part of the memory is used. Call [PaceCollector] when the process starts, [UnmapProgram] when
-// it has started. All of it may be called on any thread.
+// it has started, and [PostponeCollector] when the next seconds matter. All of it may be called on any thread.
 //
 // # Files
 //
