@@ -76,8 +76,7 @@ func (h *haproxy) section(s *hapSection) {
 
 var hapLeftOutSections = map[string]string{
 	"peers": "reactord shares no stick tables: balance: {policy: source_hash} brings a client to the same server on " +
-		"every " +
-		"machine without a table",
+		"every machine without a table",
 	"userlist":    "users of HTTP; those of the admin API are in its web_config_file",
 	"mailers":     "reactord sends no mail: alert on its metrics, see deploy/prometheus",
 	"cache":       "a cache of HTTP",
@@ -112,8 +111,7 @@ func (h *haproxy) skipped(p *hapProxy) bool {
 		return true
 	}
 	why := "reactord is a proxy of connections: with mode tcp it would pass HTTP on unread, and requests would neither " +
-		"be " +
-		"routed nor changed"
+		"be routed nor changed"
 	if mode != "http" {
 		why = "reactord has no such mode"
 	}

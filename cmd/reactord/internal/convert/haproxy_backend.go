@@ -114,8 +114,7 @@ func (h *haproxy) backups(p *hapProxy, b *config.Backend, backups int) {
 	active := len(b.Servers) - backups
 	if backups > 0 && active > 1 {
 		h.add(p.at.place, "backup", Differs, "servers.backup", "a backup gets a part of the connections when more than "+
-			"28 %% of "+
-			"the other servers are down; with HAProxy, when all are")
+			"28 %% of the other servers are down; with HAProxy, when all are")
 	}
 	all := p.options["allbackups"]
 	if all != nil {
@@ -273,15 +272,47 @@ func (h *haproxy) balance(p *hapProxy, b *config.Backend) {
 	case l != nil:
 		h.done(l, "balance.policy")
 	}
-	if p.stick != nil {
-		policy = config.SourceHash
-	}
 	if len(b.Servers) == 1 && len(b.DNS) == 0 {
 		return // there is nothing to choose
 	}
 	b.Balance.Policy = policy
+	if p.stick != nil {
+		h.sticky(p, b)
+	}
 	if p.hashFactor > 100 && policy.Hashes() {
 		b.Balance.LoadFactor = p.hashFactor
+	}
+}
+
+// stickyForever is how long clients stay if entries of the stick table do not expire.
+const stickyForever = 24 * time.Hour
+
+// sticky lets clients stay with servers, for as long, and as many, as the stick table says.
+func (h *haproxy) sticky(p *hapProxy, b *config.Backend) {
+	table := p.table
+	if i := slices.Index(p.stick.words, "table"); i > 0 {
+		for _, other := range h.proxies {
+			if other.name == p.stick.word(i+1) {
+				table = other.table
+			}
+		}
+	}
+	of := &b.Balance.Sticky
+	of.Time = stickyForever
+	if table == nil {
+		return
+	}
+	for i, word := range table.words {
+		switch word {
+		case "expire":
+			if d, ok := hapTime(table.word(i+1), time.Millisecond); ok && d >= time.Second {
+				of.Time = min(d, 365*24*time.Hour)
+			}
+		case "size":
+			if n, ok := hapSize(table.word(i + 1)); ok {
+				of.Max = min(max(n, 16), 1<<20)
+			}
+		}
 	}
 }
 
@@ -294,8 +325,7 @@ func (h *haproxy) serverTimeouts(p *hapProxy, b *config.Backend) {
 		b.ConnectTimeout = t.Duration
 	} else {
 		h.add(p.at.place, p.at.text, Differs, "connect_timeout", "without timeout connect HAProxy waits as long as the "+
-			"kernel "+
-			"does; here it is %s", b.ConnectTimeout)
+			"kernel does; here it is %s", b.ConnectTimeout)
 	}
 	if len(p.keepAlive) > 0 {
 		k := &b.KeepAlive
@@ -319,8 +349,7 @@ func (h *haproxy) retries(p *hapProxy, b *config.Backend) {
 		h.differs(redispatch, "retries", "each retry is with another server, and not the last one only")
 	case b.Retries > 0 && len(b.Servers) > 1:
 		h.add(p.at.place, p.at.text, Differs, "retries", "without option redispatch HAProxy tries the same server again; "+
-			"here "+
-			"each retry is with another one")
+			"here each retry is with another one")
 	}
 }
 

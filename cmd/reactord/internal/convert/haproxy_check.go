@@ -2,7 +2,6 @@ package convert
 
 import (
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -108,14 +107,14 @@ func (h *haproxy) checkProtocol(p *hapProxy, b *config.Backend) {
 		case "httpchk":
 			h.httpCheck(p, l, c)
 		case "redis-check":
-			c.Send, c.Expect = "*1\r\n$4\r\nPING\r\n", "+PONG"
-			h.done(l, "check.send, check.expect")
+			c.Protocol = config.CheckRedis
+			h.done(l, "check.protocol")
 		case "pgsql-check":
-			c.SendHex, c.ExpectHex = startup(l.word(3)), "520000"
-			h.done(l, "check.send_hex, check.expect_hex")
+			c.Protocol, c.User = config.CheckPostgreSQL, l.word(3)
+			h.done(l, "check.protocol, check.user")
 		case "mysql-check":
-			c.ExpectHex = "0000000a"
-			h.differs(l, "check.expect_hex", "the server's greeting is expected, and no user logs in")
+			c.Protocol, c.User = config.CheckMySQL, l.word(3)
+			h.done(l, "check.protocol, check.user")
 		case "ldap-check":
 			c.SendHex, c.ExpectHex = "300c020101600702010304008000", "0a0100"
 			h.done(l, "check.send_hex, check.expect_hex")
@@ -134,15 +133,10 @@ func (h *haproxy) checkProtocol(p *hapProxy, b *config.Backend) {
 	}
 }
 
-// startup returns a StartupMessage of PostgreSQL for a user, in hexadecimal.
-func startup(user string) string {
-	body := "\x00\x03\x00\x00user\x00" + user + "\x00\x00"
-	return fmt.Sprintf("%08x%x", len(body)+4, body)
-}
-
-// tcpCheck converts the sequence of tcp-check.
+// tcpCheck converts the sequence of tcp-check. What is sent, and what is expected after it, is a step.
 func (h *haproxy) tcpCheck(p *hapProxy, option *hapLine, c *config.Check) {
-	var sent, expected []*hapLine
+	var steps []config.CheckStep
+	answered := true // nothing more can be added to the last step
 	for _, l := range p.checkLines {
 		switch word := l.word(1); {
 		case l.words[0] != "tcp-check":
@@ -150,36 +144,41 @@ func (h *haproxy) tcpCheck(p *hapProxy, option *hapLine, c *config.Check) {
 		case word == "connect":
 			h.tcpConnect(l, c)
 		case word == "send" || word == "send-binary":
-			sent = append(sent, l)
+			text := l.word(2)
+			if word == "send-binary" {
+				raw, err := hex.DecodeString(text)
+				if !h.wants(l, err == nil) {
+					continue
+				}
+				text = string(raw)
+			}
+			var x config.CheckStep
+			x.Send, x.SendHex = textOrHex(text)
+			steps, answered = append(steps, x), false
+			h.done(l, "check")
 		case word == "expect":
-			expected = append(expected, l)
+			text, ok := h.expected(l)
+			if !ok {
+				continue
+			}
+			if answered {
+				steps = append(steps, config.CheckStep{})
+			}
+			x := &steps[len(steps)-1]
+			x.Expect, x.ExpectHex = textOrHex(text)
+			answered = true
+			h.done(l, "check")
 		case word == "comment":
 			h.unneeded(l, "a text for people")
 		default:
-			h.leftOut(l, "a check sends one text, and expects one")
+			h.leftOut(l, "a check sends and expects texts and bytes")
 		}
 	}
 	h.done(option, "check")
-	if len(sent) > 1 || len(expected) > 1 {
-		for _, l := range append(sent, expected...) {
-			h.leftOut(l, "a check sends one text, and expects one: without further steps it only connects")
-		}
-		return
-	}
-	for _, l := range sent {
-		text := l.word(2)
-		if l.word(1) == "send-binary" {
-			raw, err := hex.DecodeString(text)
-			if !h.wants(l, err == nil) {
-				return
-			}
-			text = string(raw)
-		}
-		c.Send, c.SendHex = textOrHex(text)
-		h.done(l, "check.send")
-	}
-	for _, l := range expected {
-		h.expect(l, c)
+	if len(steps) == 1 {
+		c.Send, c.SendHex, c.Expect, c.ExpectHex = steps[0].Send, steps[0].SendHex, steps[0].Expect, steps[0].ExpectHex
+	} else {
+		c.Steps = steps
 	}
 }
 
@@ -215,8 +214,8 @@ func (h *haproxy) tcpConnect(l *hapLine, c *config.Check) {
 	h.done(l, "check")
 }
 
-// expect converts "tcp-check expect".
-func (h *haproxy) expect(l *hapLine, c *config.Check) {
+// expected returns the text of "tcp-check expect". ok is false if there is none, which is reported.
+func (h *haproxy) expected(l *hapLine) (text string, ok bool) {
 	words := l.rest(2)
 	for len(words) > 2 && words[0] != "string" && words[0] != "binary" && words[0] != "!" {
 		if words[0] == "comment" || words[0] == "min-recv" || strings.HasSuffix(words[0], "-status") {
@@ -226,21 +225,17 @@ func (h *haproxy) expect(l *hapLine, c *config.Check) {
 		break
 	}
 	if len(words) < 2 {
-		h.wants(l, false)
-		return
+		return "", h.wants(l, false)
 	}
 	switch words[0] {
 	case "string":
-		c.Expect, c.ExpectHex = textOrHex(words[1])
-		h.done(l, "check.expect")
+		return words[1], h.wants(l, words[1] != "")
 	case "binary":
-		if raw, err := hex.DecodeString(words[1]); h.wants(l, err == nil) {
-			c.Expect, c.ExpectHex = textOrHex(string(raw))
-			h.done(l, "check.expect")
-		}
-	default:
-		h.leftOut(l, "an answer must contain a text: patterns and negations have no counterpart")
+		raw, err := hex.DecodeString(words[1])
+		return string(raw), h.wants(l, err == nil && len(raw) > 0)
 	}
+	h.leftOut(l, "an answer must contain a text: patterns and negations have no counterpart")
+	return "", false
 }
 
 // httpCheck converts option httpchk and the http-check lines.

@@ -215,7 +215,7 @@ func (h *haproxy) listener(p *hapProxy, b *hapBind, a *hapAccess, r router, of i
 		l.Allow, l.Deny = a.allow, a.deny
 	}
 	if l.Address.Path == "" {
-		l.SourceRate = a.rate
+		l.SourceRate, l.SourceConnections = a.rate, a.open
 	}
 	l.Rate.Connections = p.rate
 	if l.MaxConnections = p.maxconn; b.maxconn > 0 {
@@ -260,8 +260,7 @@ func (h *haproxy) timeouts(p *hapProxy, l *config.Listener, users map[string]tim
 		halfClosed := shorter(orElse(own.fin, idle), orElse(fin, idle))
 		if p.timeouts["client"].at != nil && client != own.idle && own.tunnel == 0 && client > 0 && own.idle > 0 {
 			h.differs(p.timeouts["client"].at, "idle_timeout", "there is one timeout for both sides: the shorter one of "+
-				"timeout "+
-				"client and timeout server, which ends the connection with HAProxy, too")
+				"timeout client and timeout server, which ends the connection with HAProxy, too")
 		}
 		if first, used := users[b.Name]; !used {
 			users[b.Name] = idle

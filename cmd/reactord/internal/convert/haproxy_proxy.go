@@ -200,11 +200,9 @@ func (p *hapProxy) sticky(l *hapLine, word string) bool {
 		p.h.unneeded(l, "reactord keeps no such table: see the lines that use it")
 	case (l.word(1) == "on" || l.word(1) == "match" || l.word(1) == "store-request") && l.word(2) == "src":
 		p.stick = l
-		p.h.differs(l, "balance.policy", "source_hash: a client stays with a server without a table, and returns to it "+
-			"when "+
-			"the server is back")
+		p.h.done(l, "balance.sticky")
 	default:
-		p.h.leftOut(l, "clients stay with a server by their address only: balance: {policy: source_hash}")
+		p.h.leftOut(l, "clients stay with a server by their address only: balance.sticky")
 	}
 	return true
 }

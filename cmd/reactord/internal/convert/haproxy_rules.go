@@ -83,6 +83,7 @@ type hapAccess struct {
 	deny     []config.Prefix
 	trusted  []config.Prefix
 	rate     config.SourceRate
+	open     config.SourceConnections
 	inspect  time.Duration
 	refused  []match
 	required []match // what the connections that are left match
@@ -92,7 +93,8 @@ type hapAccess struct {
 
 // access evaluates tcp-request rules.
 func (p *hapProxy) access() *hapAccess {
-	a := &hapAccess{p: p, required: always(), rate: config.NewListener().SourceRate}
+	l := config.NewListener()
+	a := &hapAccess{p: p, required: always(), rate: l.SourceRate, open: l.SourceConnections}
 	for _, layer := range []string{"connection", "session", "content"} {
 		accepted := []config.Prefix{}
 		for i := range p.rules {
@@ -242,28 +244,33 @@ func (a *hapAccess) rejectOthers(r *hapRule, branches [][]hapTerm) bool {
 	return true
 }
 
-// rateRule evaluates "reject if { src_conn_rate gt 10 }".
+// rateRule evaluates "reject if { src_conn_rate gt 10 }", and the same with src_conn_cur.
 func (a *hapAccess) rateRule(r *hapRule, branches [][]hapTerm) bool {
 	if len(branches) == 0 || !slices.ContainsFunc(branches[0], func(t hapTerm) bool { return t.rate != nil }) {
 		return false
 	}
 	if len(branches) != 1 || len(branches[0]) != 1 || branches[0][0].not || r.layer == "content" {
-		a.p.h.leftOut(r.at, "source_rate applies to every client of a listener, before a byte is read")
+		a.p.h.leftOut(r.at, "source_rate and source_connections apply to every client of a listener, before a byte is read")
 		return true
 	}
 	rate := branches[0][0].rate
-	if rate.kind != "conn_rate" && rate.kind != "sess_rate" {
-		a.p.h.leftOut(r.at, "connections of a source are limited by their rate: source_rate")
+	most := rate.value
+	if rate.op == "ge" {
+		most--
+	}
+	switch {
+	case rate.kind == "conn_cur" && (rate.op == "gt" || rate.op == "ge") && most > 0:
+		a.open.Max = most
+		a.p.h.differs(r.at, "source_connections", "counted for each listener; an IPv6 source is a /64")
+		return true
+	case rate.kind != "conn_rate" && rate.kind != "sess_rate":
+		a.p.h.leftOut(r.at, "sources are limited by new and by open connections: source_rate, source_connections")
 		return true
 	}
 	period := a.p.h.tablePeriod(a.p, rate.kind)
 	if period == 0 || rate.op != "gt" && rate.op != "ge" {
 		a.p.h.leftOut(r.at, "the stick table with its %s is not in this file", rate.kind)
 		return true
-	}
-	most := rate.value
-	if rate.op == "ge" {
-		most--
 	}
 	milliseconds := int(period / time.Millisecond)
 	perSecond := (most*1000 + milliseconds - 1) / milliseconds
@@ -304,7 +311,7 @@ func (h *haproxy) tablePeriod(p *hapProxy, kind string) time.Duration {
 
 func (a *hapAccess) track(r *hapRule) {
 	if len(r.action) > 1 && r.action[1] == "src" {
-		a.p.h.unneeded(r.at, "source_rate counts by the source")
+		a.p.h.unneeded(r.at, "source_rate and source_connections count by the source")
 		return
 	}
 	a.p.h.leftOut(r.at, "rates are counted by the source")

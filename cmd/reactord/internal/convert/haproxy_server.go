@@ -91,7 +91,7 @@ var serverUnneeded = map[string]struct {
 	"no-backup": {0, "the default"}, "no-check": {0, "the default"}, "no-agent-check": {0, "the default"},
 	"no-send-proxy": {0, "the default"}, "no-send-proxy-v2": {0, "the default"}, "no-check-ssl": {0, "the default"},
 	"no-verifyhost": {0, "the default"}, "enabled": {0, "the default"}, "no-tfo": {0, "the default"},
-	"stick": {0, "the default"}, "non-stick": {0, "reactord keeps no table of clients"},
+	"stick": {0, "the default"}, "non-stick": {0, "clients stay with any server"},
 	"resolve-opts": {1, "servers of one name are different servers"},
 	"resolve-net":  {1, "servers of one name are different servers"},
 	"shard":        {1, "of peers"}, "hash-key": {1, "source_hash hashes addresses"},

@@ -27,8 +27,9 @@ type nginx struct {
 
 // ngServer is a server block with the directives that it inherits.
 type ngServer struct {
-	at  *ngDirective
-	set map[string][]*ngDirective // by name; those of the block replace those of stream
+	at   *ngDirective
+	set  map[string][]*ngDirective // by name; those of the block replace those of stream
+	open int                       // connections of each client; 0: no limit
 }
 
 func convertNginx(s *Source, r *Result) {

@@ -36,7 +36,8 @@ var ngSettings = map[string]string{
 	"proxy_bind": "source_addresses", "proxy_upload_rate": "bandwidth", "proxy_download_rate": "bandwidth",
 	"proxy_responses": "udp.responses", "proxy_requests": "udp.requests", "proxy_half_close": "half_close_timeout",
 	"preread_timeout": "inspect_timeout", "ssl_preread": "routes", "set_real_ip_from": "proxy_protocol.trusted",
-	"allow": "allow", "deny": "deny", "access_log": "access_log", "ssl_certificate": "tls.certificates",
+	"limit_conn": "source_connections", "allow": "allow", "deny": "deny", "access_log": "access_log",
+	"ssl_certificate":     "tls.certificates",
 	"ssl_certificate_key": "tls.certificates", "ssl_protocols": "tls.min_version", "ssl_ciphers": "tls.ciphers",
 	"ssl_ecdh_curve": "tls.curves", "ssl_alpn": "tls.alpn", "ssl_verify_client": "tls.client_auth",
 	"ssl_client_certificate": "tls.client_ca", "ssl_trusted_certificate": "tls.client_ca", "ssl_crl": "tls.client_crl",
@@ -51,7 +52,6 @@ var ngSettings = map[string]string{
 
 // ngLeftOut has directives of servers that have no counterpart.
 var ngLeftOut = map[string]string{
-	"limit_conn":             "connections of a client are limited by their rate: source_rate",
 	"limit_conn_dry_run":     "limits apply",
 	"ssl_session_ticket_key": "the keys have another length: write tls.ticket_keys, a file of openssl rand -base64 32",
 	"ssl_conf_command":       "crypto/tls has no such command",
@@ -149,6 +149,8 @@ func (n *nginx) reportDirectives(s *ngServer) {
 			switch {
 			case left || strings.HasPrefix(name, "js_"):
 				n.leftOut(d, "%s", why)
+			case name == "limit_conn":
+				n.limitConn(s, d)
 			case known:
 				n.done(d, setting)
 			default:
@@ -156,6 +158,22 @@ func (n *nginx) reportDirectives(s *ngServer) {
 			}
 		}
 	}
+}
+
+// limitConn reads a limit of the open connections of each client. The last one counts.
+func (n *nginx) limitConn(s *ngServer, d *ngDirective) {
+	most, ok := number(d.arg(2))
+	bySource := slices.ContainsFunc(s.set["limit_conn_zone"], func(zone *ngDirective) bool {
+		return (zone.arg(1) == "$binary_remote_addr" || zone.arg(1) == "$remote_addr") &&
+			slices.ContainsFunc(zone.words, func(w string) bool { return strings.HasPrefix(w, "zone="+d.arg(1)+":") })
+	})
+	if !ok || most == 0 || !bySource {
+		n.leftOut(d, "open connections are limited for each client address, or for the listener by max_connections")
+		return
+	}
+	s.open = most
+	n.differs(d, "source_connections", "counted for each listener, and not for all that name the zone; an IPv6 source is "+
+		"a /64")
 }
 
 // listen makes a listener of each address.
@@ -321,6 +339,9 @@ func (n *nginx) listener(s *ngServer, b *hapBind, l *config.Listener) {
 		n.access(s, l)
 	} else if len(s.set["allow"])+len(s.set["deny"]) > 0 {
 		n.add(b.at.place, "allow, deny", Unneeded, "", "clients of a unix socket have no address")
+	}
+	if l.Address.Path == "" {
+		l.SourceConnections.Max = s.open
 	}
 	if !udp {
 		l.Bandwidth.Connection.FromClient = n.rate(s, "proxy_upload_rate")

@@ -117,8 +117,7 @@ func (n *nginx) upstream(up *ngDirective, b *config.Backend) {
 	}
 	if backups > 0 && len(b.Servers)-backups > 1 {
 		n.add(up.place, "backup", Differs, "servers.backup", "a backup gets a part of the connections when more than 28 "+
-			"%% "+
-			"of the other servers are down; with nginx, when all are")
+			"%% of the other servers are down; with nginx, when all are")
 	}
 	sameWeights(b)
 }
@@ -294,8 +293,7 @@ func (n *nginx) clientTLS(s *ngServer, b *config.Backend, to string) {
 			t.ServerName = name
 		}
 		n.add(s.at.place, "proxy_ssl", Differs, "tls.insecure", "as with nginx, certificates of servers are not "+
-			"verified: ca "+
-			"and server_name would verify them")
+			"verified: ca and server_name would verify them")
 		return
 	}
 	t.ServerName = name
