@@ -106,10 +106,9 @@ func (a *association) release(list *intrusive.List, moved [2]uint64) {
 	w, l := a.worker(), a.listener
 	a.give()
 	if a.why == reasonMoved {
-		moved = nothing
-	}
-	a.sources.release(moved)
-	if a.why != reasonMoved {
+		a.sources.release(nothing)
+	} else {
+		a.sources.release(moved)
 		took := w.loop.Now() - a.began
 		l.stats.closed[a.why].Add(1)
 		l.stats.duration.Observe(took)
