@@ -25,6 +25,8 @@ type API struct {
 	level   zap.AtomicLevel
 	slow    *SlowTurns
 	openAPI []byte
+
+	passwords passwords
 }
 
 const (

@@ -70,6 +70,7 @@
 //	types.go       what is exchanged
 //	routes.go      handlers
 //	role.go        what a user may do
+//	passwords.go   passwords that were right
 //	loops.go       those of loops
 //	profiles.go    those of profiles
 //	params.go      parameters of requests

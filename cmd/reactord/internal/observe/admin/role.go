@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"golang.org/x/crypto/bcrypt"
-
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -37,8 +35,7 @@ func (a *API) requester(r *http.Request) requester {
 		if given.User != user {
 			continue
 		}
-		c, err := readWeb(a.web)
-		if err == nil && bcrypt.CompareHashAndPassword([]byte(c.Users[user]), []byte(password)) == nil {
+		if c, err := readWeb(a.web); err == nil && a.passwords.match(user, string(c.Users[user]), password) {
 			return requester{user, given.Role}
 		}
 	}
