@@ -10,6 +10,19 @@ import (
 type AccessLog struct {
 	// Path is the log file, reopened on SIGUSR1; "-" writes to standard output. Empty (default): no access log.
 	Path string
+	// Address is a socket that gets the lines instead of a file: "unix:///dev/log" (datagrams or a stream),
+	// "udp://HOST:PORT" or "tcp://HOST:PORT". A datagram has a line; in a stream, a line ends with a newline, or has its
+	// length before it if [AccessLog.Syslog] is set.
+	Address Address
+	// TLS configures TLS with a tcp address.
+	TLS LogTLS
+	// Syslog is the protocol of an address: "none" (default: bare lines), "rfc5424", or "rfc3164", the older one, which
+	// journald and most programs on /dev/log expect.
+	Syslog SyslogProtocol
+	// Facility is the facility of the lines: "daemon", "user", "local0" (default) to "local7", and so on.
+	Facility SyslogFacility
+	// Tag is the name of the program in the lines. Default: "reactord".
+	Tag string
 	// Mode sets the permissions of a newly created file, in octal. Default: 0640.
 	Mode FileMode
 	// Format is "json" (default), "tcplog" (HAProxy's) or "text" (see Template).
@@ -37,8 +50,35 @@ type AccessLog struct {
 	Queue int
 }
 
+// LogTLS configures TLS with the server of a log. The files are read again for each connection.
+type LogTLS struct {
+	// Enabled turns TLS on. Default: false.
+	Enabled bool
+	// CA is a file with the certificates of trusted authorities, in PEM. Empty (default): the system's.
+	CA string
+	// Cert is a file with the client certificate, in PEM. Empty (default): none.
+	Cert string
+	// Key is a file with its private key, not encrypted. Empty (default): the file of Cert.
+	Key string
+	// ServerName is the name to verify in the server's certificate. Empty (default): the host of the address.
+	ServerName string
+}
+
 func newAccessLog() AccessLog {
-	return AccessLog{Mode: 0o640, Format: JSONLines, Sample: 1, Queue: 8192}
+	return AccessLog{
+		Mode: 0o640, Format: JSONLines, Sample: 1, Queue: 8192, Syslog: NoSyslog, Facility: "local0", Tag: "reactord",
+	}
+}
+
+// Enabled reports whether there is an access log.
+func (a *AccessLog) Enabled() bool { return a.Path != "" || !a.Address.IsZero() }
+
+// Target names where the lines go: the path or the address.
+func (a *AccessLog) Target() string {
+	if a.Path != "" {
+		return a.Path
+	}
+	return a.Address.String()
 }
 
 // AccessLogFields lists every field that a line of the access log can have.
@@ -100,6 +140,18 @@ func ParseTemplate(template string) (parts []TemplatePart, err error) {
 func isTemplate(s string) string {
 	if _, err := ParseTemplate(s); err != nil {
 		return err.Error()
+	}
+	return ""
+}
+
+// IsSyslogTag reports whether a text may be [AccessLog.Tag]: RFC 5424, section 6, APP-NAME.
+func IsSyslogTag(s string) bool {
+	return s != "" && len(s) <= 48 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+func isTag(s string) string {
+	if !IsSyslogTag(s) {
+		return "is no tag: write up to 48 ASCII characters without spaces"
 	}
 	return ""
 }

@@ -114,6 +114,32 @@ func (v *validator) accessLog(at *step, a *AccessLog) {
 	if a.SkipNormal && a.Sample > 1 {
 		v.add(at.of("skip_normal"), "skip_normal omits what sample chooses from: remove one of them")
 	}
+	v.logSocket(at, a)
+}
+
+// logSocket checks the settings of the socket that gets the access log.
+func (v *validator) logSocket(at *step, a *AccessLog) {
+	address := at.of("address")
+	switch {
+	case a.Address.IsZero():
+		if a.Syslog != NoSyslog {
+			v.vain(at.of("syslog"), address, "syslog requires an address: write address: unix:///dev/log, too, or remove it")
+		}
+		if a.TLS.Enabled {
+			v.vain(at.of("tls").of("enabled"), address, "TLS requires an address: write address: tcp://HOST:6514, too")
+		}
+		return
+	case a.Path != "":
+		v.either(address, at.of("path"), "the lines go to one place: remove path or address")
+	case a.Address.Path != "":
+	case !v.onePort(address, a.Address, "udp://HOST:PORT, tcp://HOST:PORT or unix:///PATH"):
+		return
+	case a.Address.Port == 0:
+		v.value(address, "%s: no port: write that of the log server, such as 514", quote(a.Address.String()))
+	}
+	if a.TLS.Enabled && (a.Address.UDP || a.Address.Path != "") {
+		v.add(at.of("tls").of("enabled"), "TLS requires a stream: write address: tcp://HOST:6514, or remove tls")
+	}
 }
 
 func (v *validator) rate(at *step, all Rate, perPrefix SourceRate) {

@@ -22,7 +22,7 @@ func (c *Config) Production() []Finding {
 	p.access()
 	p.clients()
 	p.timeouts()
-	if c.AccessLog.Path == "" {
+	if !c.AccessLog.Enabled() {
 		p.add("access_log.path", "no access log: nothing says afterwards who connected, and why a connection ended: write a "+
 			"path, or - for the standard output")
 	}

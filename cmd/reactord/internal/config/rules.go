@@ -200,6 +200,9 @@ var rules = joined(discoveryRules, map[string]rule{
 	"SendProxy.TLVs":    {oneOf: newWords(ProxyTLVs)},
 
 	"AccessLog.Path":     {form: isLogPath},
+	"AccessLog.Syslog":   {oneOf: newWords(SyslogProtocols)},
+	"AccessLog.Facility": {oneOf: newWords(SyslogFacilities)},
+	"AccessLog.Tag":      {form: isTag},
 	"AccessLog.Mode":     {max: 0o777},
 	"AccessLog.Format":   {oneOf: newWords(AccessLogFormats)},
 	"AccessLog.Fields":   {oneOf: accessLogFields},
@@ -208,6 +211,10 @@ var rules = joined(discoveryRules, map[string]rule{
 	"AccessLog.Sample":   {min: 1, max: 1_000_000},
 	"AccessLog.Refused":  {max: 100_000},
 	"AccessLog.Queue":    {min: 16, max: 1 << 20},
+	"LogTLS.CA":          filePath,
+	"LogTLS.Cert":        filePath,
+	"LogTLS.Key":         filePath,
+	"LogTLS.ServerName":  {form: isServerHost},
 
 	"Backend.Name": {
 		needed: "no name: logs and metrics need one", form: isName, name: true, single: true,

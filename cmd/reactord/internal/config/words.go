@@ -201,6 +201,22 @@ const (
 	TextLines AccessLogFormat = "text"
 )
 
+// SyslogProtocol is a protocol of syslog.
+type SyslogProtocol string
+
+// The values of [SyslogProtocol].
+const (
+	NoSyslog SyslogProtocol = "none"
+	RFC5424  SyslogProtocol = "rfc5424"
+	RFC3164  SyslogProtocol = "rfc3164"
+)
+
+// SyslogFacility is a facility of syslog, by the name that syslog.conf has for it.
+type SyslogFacility string
+
+// Number returns the numerical code: RFC 5424, section 6.2.1.
+func (f SyslogFacility) Number() int { return slices.Index(SyslogFacilities, f) }
+
 // Values of the settings that are one of a fixed set, in the order in which messages list them.
 var (
 	Rings             = []string{"auto", "io_uring", "epoll"}
@@ -223,4 +239,9 @@ var (
 	ProxyVersions     = []ProxyVersion{NoProxy, ProxyV1, ProxyV2}
 	ProxyTLVs         = []ProxyTLV{TLVALPN, TLVAuthority, TLVSSL, TLVUniqueID, TLVCRC32C, TLVReceived}
 	AccessLogFormats  = []AccessLogFormat{JSONLines, TCPLog, TextLines}
+	SyslogProtocols   = []SyslogProtocol{NoSyslog, RFC5424, RFC3164}
+	SyslogFacilities  = []SyslogFacility{ // by their numbers
+		"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp", "ntp",
+		"audit", "alert", "clock", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
+	}
 )

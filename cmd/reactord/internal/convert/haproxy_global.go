@@ -13,6 +13,7 @@ import (
 type hapGlobal struct {
 	maxconn                int
 	log                    []*hapLine // targets
+	logTag                 *hapLine
 	caBase, crtBase        string
 	bind, server           hapTLS // defaults
 	verifyNone             bool   // ssl-server-verify none
@@ -42,7 +43,6 @@ var hapUnneeded = map[string]string{
 	"node":                            "a label of Prometheus names the machine",
 	"description":                     "a text for people",
 	"localpeer":                       "reactord shares no tables",
-	"log-tag":                         "the service manager names the program",
 	"log-send-hostname":               "the service manager names the machine",
 	"server-state-base":               "an upgrade hands the state of servers over",
 	"server-state-file":               "an upgrade hands the state of servers over",
@@ -133,6 +133,9 @@ func (h *haproxy) globalLine(l *hapLine) {
 		h.stop(l)
 	case "log":
 		h.global.log = append(h.global.log, l)
+	case "log-tag":
+		h.global.logTag = l
+		h.done(l, "access_log.tag")
 	case "stats":
 		h.globalStats(l)
 	case "unix-bind":

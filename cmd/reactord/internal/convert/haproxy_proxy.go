@@ -259,7 +259,8 @@ func (p *hapProxy) timeout(l *hapLine) {
 
 // hapOptions says what becomes of options: "" is looked at where they apply.
 var hapOptions = map[string]string{
-	"tcplog": "", "redispatch": "", "dontlognull": "", "allbackups": "", "tcp-check": "", "httpchk": "",
+	"tcplog": "", "redispatch": "", "dontlognull": "", "dontlog-normal": "", "allbackups": "",
+	"tcp-check": "", "httpchk": "",
 	"pgsql-check": "", "mysql-check": "", "redis-check": "", "smtpchk": "", "ldap-check": "", "ssl-hello-chk": "",
 	"tcpka": "keep-alive is on by default: keep_alive", "clitcpka": "keep-alive is on by default: keep_alive",
 	"srvtcpka":          "keep-alive is on by default: keep_alive",
@@ -275,7 +276,6 @@ var hapOptions = map[string]string{
 
 // hapLeftOutOptions has options that have no counterpart.
 var hapLeftOutOptions = map[string]string{
-	"dontlog-normal":      "access_log has each connection: filter the lines by by",
 	"logasap":             "write access_log: {interim: 1m} for lines of open connections",
 	"nolinger":            "connections end by EOF, and by a reset only after an error",
 	"independent-streams": "idle_timeout counts bytes in both directions",

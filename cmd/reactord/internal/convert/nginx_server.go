@@ -78,7 +78,7 @@ func (n *nginx) write() {
 	for _, m := range n.maps {
 		n.unneeded(m, "what uses it says what became of it")
 	}
-	if n.out.AccessLog.Path == "" {
+	if !n.out.AccessLog.Enabled() {
 		for i := range n.out.Listeners {
 			n.out.Listeners[i].AccessLog = true // there is no access log
 		}
@@ -418,31 +418,6 @@ func (n *nginx) access(s *ngServer, l *config.Listener) {
 			l.Deny = append(l.Deny, network)
 		}
 	}
-}
-
-// accessLog sets the access log of the process, by the first server that has one.
-func (n *nginx) accessLog(s *ngServer, l *config.Listener) {
-	d := s.last("access_log")
-	l.AccessLog = d != nil && d.arg(1) != "off"
-	if !l.AccessLog {
-		return
-	}
-	file := d.arg(1)
-	switch {
-	case file == "/dev/stdout":
-		file = "-"
-	case strings.HasPrefix(file, "syslog:"), strings.Contains(file, "$"):
-		n.leftOut(d, "the access log is one file, or standard output, which the service manager collects")
-		file = "-"
-	}
-	switch {
-	case n.out.AccessLog.Path == "":
-		n.out.AccessLog.Path = file
-	case n.out.AccessLog.Path != file:
-		n.leftOut(d, "there is one access log, which has the lines of all listeners: %s", clip(n.out.AccessLog.Path))
-		return
-	}
-	n.differs(d, "access_log", "lines are JSON, with all fields: format, fields and template change them")
 }
 
 // serverTLS returns the TLS settings of a listener.

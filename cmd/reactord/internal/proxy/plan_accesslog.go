@@ -16,7 +16,7 @@ func (c *change) openLog(before *table) (err error) {
 		return nil
 	}
 	c.log = nil
-	if accessLog.Path != "" {
+	if accessLog.Enabled() {
 		c.log, err = accesslog.Open(accessLog, &p.logStats, p.log)
 	}
 	return err

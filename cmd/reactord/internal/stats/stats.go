@@ -32,6 +32,6 @@ type Wanted struct {
 // AccessLog counts lines of the access log.
 type AccessLog struct {
 	Lines   uint64 `json:"lines" doc:"Written so far."`
-	Dropped uint64 `json:"dropped" doc:"Those for which the file was too slow."`
+	Dropped uint64 `json:"dropped" doc:"Those for which their reader was too slow."`
 	Errors  uint64 `json:"errors" doc:"Of writing."`
 }

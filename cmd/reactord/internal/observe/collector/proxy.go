@@ -49,7 +49,7 @@ var accessLogTable = series.Table[stats.AccessLog]{
 	series.Counter("access_log_lines_total", "Total number of access log lines written.", nil,
 		func(a *stats.AccessLog) float64 { return float64(a.Lines) }),
 	series.Counter("access_log_dropped_total",
-		"Total number of access log lines dropped because the file was too slow.", nil,
+		"Total number of access log lines dropped because their reader was too slow.", nil,
 		func(a *stats.AccessLog) float64 { return float64(a.Dropped) }),
 	series.Counter("access_log_errors_total", "Total number of failed writes of the access log, which are retried.", nil,
 		func(a *stats.AccessLog) float64 { return float64(a.Errors) }),

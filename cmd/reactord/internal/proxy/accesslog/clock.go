@@ -22,7 +22,11 @@ func (c *clock) append(line []byte, t time.Time, digits int) []byte {
 		c.second = s
 		c.text = t.In(c.in).AppendFormat(c.text[:0], c.layout)
 	}
-	line = append(append(line, c.text...), '.')
+	line = append(line, c.text...)
+	if digits == 0 {
+		return line
+	}
+	line = append(line, '.')
 	fraction := t.Nanosecond()
 	for scale := 100_000_000; digits > 0; digits, scale = digits-1, scale/10 {
 		line = append(line, byte('0'+fraction/scale%10))

@@ -9,11 +9,12 @@
 //
 // Log never waits, takes no lock and does not allocate. It copies the record into a queue of fixed size. One
 // goroutine formats the queued records and appends whole lines to the file, many with one call, so that several
-// processes may share a file.
+// processes may share a file; or sends them to a socket.
 //
-// If the file accepts nothing, because a disk is full or a pipe has no reader, the queue fills up, and further lines
-// are dropped. They are counted, and reported in the daemon's log at most once a second. Nothing else is lost: queued
-// records are written as soon as the file accepts them, or dropped and counted a second after Close.
+// If that accepts nothing, because a disk is full, a pipe has no reader or a log server is down, the queue fills up,
+// and further lines are dropped. They are counted, and reported in the daemon's log at most once a second. Nothing else
+// is lost but what a socket had accepted when its connection broke: queued records are written as soon as possible, or
+// dropped and counted a second after Close.
 //
 // Foreign text, such as names in a ClientHello and in certificates, cannot break a line or look like another field:
 // see [Writer.Log].
@@ -27,11 +28,14 @@
 //	record.go  Record, which describes a connection
 //	writer.go  Writer, and its goroutine
 //	queue.go   the queue of records from the loops to the writer
-//	file.go    opens files, pipes and the standard output
+//	target.go  where lines go
+//	file.go    files, pipes and the standard output
+//	socket.go  sockets of other programs
 //	fields.go  the fields that a line may have
 //	json.go    the format json
 //	tcplog.go  the format tcplog
 //	text.go    the format text
+//	syslog.go  the headers of syslog
 //	tcp.go     what the kernel knows of a TCP connection, and its fields
 //	clock.go   formats times
 package accesslog

@@ -126,6 +126,14 @@ type format interface {
 }
 
 func newFormat(c *config.AccessLog) (format, error) {
+	lines, err := newLineFormat(c)
+	if err != nil || c.Syslog == "" || c.Syslog == config.NoSyslog {
+		return lines, err
+	}
+	return newSyslog(c, lines), nil
+}
+
+func newLineFormat(c *config.AccessLog) (format, error) {
 	switch c.Format {
 	case "", config.JSONLines:
 		return newJSON(c.Fields)

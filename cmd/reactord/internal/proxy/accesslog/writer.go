@@ -3,11 +3,13 @@ package accesslog
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -18,7 +20,7 @@ import (
 // Stats counts lines by their outcome. Several writers may share it, one after another.
 type Stats struct {
 	Lines   atomic.Uint64 // written
-	Dropped atomic.Uint64 // dropped because the file was too slow
+	Dropped atomic.Uint64 // dropped because their reader was too slow
 	Errors  atomic.Uint64 // write errors; the lines are written later
 }
 
@@ -42,8 +44,10 @@ type Writer struct {
 	reported chan struct{} // all drops are reported
 	close    sync.Once
 
+	abort context.CancelFunc // stops the target from waiting
+
 	// Owned by the goroutine.
-	file        *os.File
+	target      target
 	lines       []byte    // to be written
 	partial     bool      // the first line is partly written
 	until       time.Time // when a closing writer gives up; zero before Close
@@ -73,9 +77,12 @@ func Open(c config.AccessLog, stats *Stats, log *zap.Logger) (*Writer, error) {
 		wake:  make(chan struct{}, 1), reopen: make(chan struct{}, 1), lost: make(chan struct{}, 1),
 		quit: make(chan struct{}), ended: make(chan struct{}), final: make(chan struct{}), reported: make(chan struct{}),
 	}
-	if w.file, err = open(c.Path, os.FileMode(c.Mode)); err != nil {
+	ctx, abort := context.WithCancel(context.Background())
+	if w.target, err = open(ctx, &w.settings); err != nil {
+		abort()
 		return nil, fmt.Errorf("access_log: %w", err)
 	}
+	w.abort = abort
 	go w.run()
 	go w.report()
 	return w, nil
@@ -111,9 +118,10 @@ func (w *Writer) Close() {
 		defer giveUp.Stop()
 		select {
 		case <-w.ended:
-		case <-giveUp.C: // the standard output blocks
+		case <-giveUp.C: // the standard output or the network blocks
 			w.dropQueued()
 		}
+		w.abort()
 		close(w.final)
 	})
 	<-w.reported
@@ -133,14 +141,14 @@ func (w *Writer) run() {
 		case <-w.wake:
 			w.pause(w.delay)
 		case <-w.reopen:
-			w.reopenFile()
+			w.reopenTarget()
 		case <-w.quit:
 			w.until = time.Now().Add(closeTimeout)
 		}
 		w.writeQueued()
 	}
 	w.writeQueued() // lines queued during the last write
-	if err := closeFile(w.file); err != nil {
+	if err := w.target.close(); err != nil {
 		w.countError(err)
 	}
 }
@@ -182,7 +190,7 @@ func (w *Writer) writeLines() (lost uint64) {
 		if !w.until.IsZero() && time.Now().After(w.until) {
 			return lost + w.drop(len(w.lines))
 		}
-		n, err := writeSome(w.file, w.lines)
+		n, err := w.target.write(w.lines)
 		if n > 0 {
 			w.partial = w.lines[n-1] != '\n'
 			w.lines = w.lines[:copy(w.lines, w.lines[n:])]
@@ -190,13 +198,18 @@ func (w *Writer) writeLines() (lost uint64) {
 		if err == nil {
 			continue
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+		case errors.Is(err, syscall.EMSGSIZE):
+			w.countError(err)
+			lost += w.drop(bytes.IndexByte(w.lines, '\n') + 1)
+		default:
 			w.countError(err)
 			w.pause(backoff)
 		}
 		select {
 		case <-w.reopen:
-			lost += w.reopenFile()
+			lost += w.reopenTarget()
 		case <-w.quit:
 			if w.until.IsZero() {
 				w.until = time.Now().Add(closeTimeout)
@@ -207,22 +220,21 @@ func (w *Writer) writeLines() (lost uint64) {
 	return lost
 }
 
-// reopenFile reopens the file. A line that was partly written to the old one is lost.
-func (w *Writer) reopenFile() (lost uint64) {
-	f, err := open(w.settings.Path, os.FileMode(w.settings.Mode))
+// reopenTarget reopens the file. A line that was partly written to the old one is lost.
+func (w *Writer) reopenTarget() (lost uint64) {
+	closed, err := w.target.reopen()
 	if err != nil {
 		w.log.Error("cannot reopen the access log, keeping the old file", zap.Error(err),
 			zap.String("user", account.Name()))
 		return 0
 	}
-	if err := closeFile(w.file); err != nil {
-		w.countError(err)
+	if closed != nil {
+		w.countError(closed)
 	}
-	w.file = f
 	if w.partial {
 		lost = w.drop(bytes.IndexByte(w.lines, '\n') + 1)
 	}
-	w.log.Info("access log reopened", zap.String("path", w.settings.Path))
+	w.log.Info("access log reopened", zap.String("to", w.settings.Target()))
 	return lost
 }
 
@@ -271,8 +283,8 @@ func (w *Writer) report() {
 			ends = true
 		}
 		if n := w.dropped.Load(); n != reported {
-			w.log.Warn("access log lines dropped: file too slow",
-				zap.String("path", w.settings.Path), zap.Uint64("lines", n-reported))
+			w.log.Warn("access log lines dropped: their reader is too slow",
+				zap.String("to", w.settings.Target()), zap.Uint64("lines", n-reported))
 			reported = n
 			select {
 			case <-time.After(time.Second):
