@@ -312,7 +312,8 @@ func (l *Loop) enter() error {
 	return err
 }
 
-// Now returns the time at which this turn began, in nanoseconds on CLOCK_MONOTONIC.
+// Now returns the time at which this turn began, in nanoseconds of a monotonic clock that is common to all loops of the
+// process and has no meaning outside it.
 func (l *Loop) Now() int64 { return l.now }
 
 // Done returns a channel that is closed when Run returns, or its goroutine ends. From any thread.

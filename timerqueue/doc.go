@@ -9,8 +9,8 @@
 //
 // # What it guarantees
 //
-// A deadline is a time in nanoseconds, on any clock that the caller chooses; in this module that is CLOCK_MONOTONIC.
-// The queue does not read a clock: Pop gets the current time. A timer is due when its deadline is at or before that
+// A deadline is a time in nanoseconds, on any clock that the caller chooses. The queue does not read a clock: Pop gets
+// the current time. A timer is due when its deadline is at or before that
 // time. Timers come out in the order of their deadlines. Timers with equal deadlines come out in the order in which
 // Push or Update was called.
 //
