@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -104,6 +105,42 @@ func TestTooManyScrapes(t *testing.T) {
 		t.Errorf("the next one is answered %d", code)
 	}
 	wg.Wait()
+}
+
+// A scrape whose collector hangs is answered without it, in each format, and counts as in flight until it ends.
+func TestTimeout(t *testing.T) {
+	for name, format := range formats {
+		reading, release := make(chan struct{}, 1), make(chan struct{})
+		h := newHandler(time.Millisecond, numbers(func() []string {
+			reading <- struct{}{}
+			<-release
+			return nil
+		}))
+		answer := httptest.NewRecorder()
+		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		request.Header.Set("Accept", format)
+		h.ServeHTTP(answer, request)
+		if answer.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: status %d", name, answer.Code)
+		}
+		if n := len(h.(*handler).slots); n != 1 {
+			t.Errorf("%s: %d scrapes are in flight", name, n)
+		}
+		close(release)
+		for range scrapesInFlight {
+			h.(*handler).slots <- struct{}{} // there is room for all of them once it has ended
+		}
+	}
+}
+
+// Names that are asked for are all that is answered.
+func TestNames(t *testing.T) {
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodGet, "/metrics?name[]=numbers", nil)
+	Handler(numbers(one), NewLoops(nil)).ServeHTTP(answer, request)
+	if got := seriestest.Samples(answer.Body.String()); got != "numbers{name=\"one\"} 9\n" {
+		t.Errorf("%q", got)
+	}
 }
 
 // When a collector fails, the series of the others are served, and the failure is counted.

@@ -14,7 +14,11 @@ import (
 // at the same time.
 type Gatherer struct {
 	collectors []*Collector
-	scrapes    sync.Pool // of *Scrape
+	scrapes    sync.Pool    // of *Scrape
+	texts      [2]sync.Pool // likewise, that are rendered in a Syntax
+
+	mu      sync.Mutex
+	lengths map[*Desc]int // of the rendered families of the last scrape
 }
 
 // NewGatherer returns a gatherer of the collectors, no two of which have a series in common.

@@ -15,6 +15,10 @@ func (o Owner) Histogram(desc *Desc, cells *histogram.Cells, counts []uint64, su
 	if counts == nil {
 		counts = nothing[:cells.Len()]
 	}
+	if t := o.scrape.text; t != nil {
+		t.histogram(&o.text, desc, cells, counts, sum.Seconds())
+		return
+	}
 	m := o.scrape.distributions.next()
 	m.Label, m.Histogram = o.labels, &m.histogram
 	h := m.Histogram

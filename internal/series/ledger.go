@@ -29,6 +29,16 @@ type ledgerOwner struct {
 	ledger *Ledger
 	scrape uint64 // the last one that has it
 	moved  []movedSeries
+	text   ownerText // its labels, rendered once
+}
+
+// textLabels returns the labels of the owner, rendered.
+func (o *ledgerOwner) textLabels(labels []string) ownerText {
+	if o.text.names == nil {
+		o.text.names = append(make([]string, 0, len(labels)), labels...)
+		o.text.lastName, o.text.sorted = appendSorted(nil, labels)
+	}
+	return o.text
 }
 
 // movedSeries is a sparse series that has moved.
@@ -62,13 +72,13 @@ func (l *Ledger) Send(s *Scrape, now time.Time, send func()) {
 }
 
 // owner returns the owner with these labels.
-func (l *Ledger) owner(labels []*dto.LabelPair) *ledgerOwner {
+func (l *Ledger) owner(labels []string) *ledgerOwner {
 	var key ownerKey
-	if len(labels) > 0 {
-		key.name, key.value = *labels[0].Name, *labels[0].Value
-	}
 	if len(labels) > 1 {
-		key.otherName, key.otherValue = *labels[1].Name, *labels[1].Value
+		key.name, key.value = labels[0], labels[1]
+	}
+	if len(labels) > 3 {
+		key.otherName, key.otherValue = labels[2], labels[3]
 	}
 	o := l.owners[key]
 	if o == nil {

@@ -18,6 +18,7 @@ type Scrape struct {
 	pairs         arena[pair]
 	lists         arena[list]
 	ledger        *Ledger // nil: nothing is left out
+	text          *text   // nil: series become metrics in memory
 }
 
 func newScrape() *Scrape { return &Scrape{families: map[*Desc]*dto.MetricFamily{}} }
@@ -44,6 +45,9 @@ func (s *Scrape) reset() {
 	s.spans.reset()
 	s.pairs.reset()
 	s.lists.reset()
+	if s.text != nil {
+		s.text.reset()
+	}
 }
 
 // add adds a metric to its family.
@@ -58,9 +62,17 @@ func (s *Scrape) add(desc *Desc, kind dto.MetricType, m *dto.Metric) {
 
 // Of returns the owner of series that have these labels: NAME, VALUE and so on.
 func (s *Scrape) Of(labels ...string) Owner {
-	o := Owner{scrape: s, labels: s.with(nil, labels)}
+	o := Owner{scrape: s}
 	if s.ledger != nil {
-		o.known = s.ledger.owner(o.labels)
+		o.known = s.ledger.owner(labels)
+	}
+	switch {
+	case s.text == nil:
+		o.labels = s.with(nil, labels)
+	case o.known != nil:
+		o.text = o.known.textLabels(labels)
+	default:
+		o.text = s.text.of(labels)
 	}
 	return o
 }
@@ -87,6 +99,7 @@ func (s *Scrape) with(pairs []*dto.LabelPair, labels []string) []*dto.LabelPair 
 type Owner struct {
 	scrape *Scrape
 	labels []*dto.LabelPair // in the order of their names
+	text   ownerText        // instead of labels, if the scrape is rendered
 	known  *ledgerOwner     // nil: nothing is left out
 }
 
@@ -106,6 +119,10 @@ func (o Owner) send(desc *Desc, kind dto.MetricType, value float64, labels []str
 		if value, ok = o.known.shown(desc, kind, value, labels); !ok {
 			return
 		}
+	}
+	if t := o.scrape.text; t != nil {
+		t.send(&o.text, desc, kind, value, labels)
+		return
 	}
 	m := o.scrape.samples.next()
 	m.value, m.Label, m.Counter, m.Gauge = value, o.scrape.with(o.labels, labels), nil, nil

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"reflect"
 	"sync/atomic"
 	"time"
 )
@@ -59,12 +58,11 @@ type ServerCounts[N any] struct {
 }
 
 // ReadServerCounts reads each counter. It may be called from any goroutine.
-func ReadServerCounts(counts *ServerCounts[atomic.Uint64]) (read ServerCounts[uint64]) {
-	from, to := reflect.ValueOf(counts).Elem(), reflect.ValueOf(&read).Elem()
-	for i := range to.NumField() {
-		to.Field(i).SetUint(from.Field(i).Addr().Interface().(*atomic.Uint64).Load())
+func ReadServerCounts(counts *ServerCounts[atomic.Uint64]) ServerCounts[uint64] {
+	return ServerCounts[uint64]{
+		Total: counts.Total.Load(), Retries: counts.Retries.Load(), Ejections: counts.Ejections.Load(),
+		Transitions: counts.Transitions.Load(),
 	}
-	return read
 }
 
 // Check is a health check.

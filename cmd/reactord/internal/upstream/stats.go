@@ -65,6 +65,7 @@ func (b *Backend) Stats(servers []*Server, full bool) stats.Backend {
 		states[s.State()]++
 	}
 	out.Up = int(states[Up])
+	out.States = make(stats.Tally[stats.Count], 0, len(states))
 	for state, n := range states {
 		out.States = append(out.States, stats.Count{Reason: string(stateNames[state]), Count: n})
 	}
