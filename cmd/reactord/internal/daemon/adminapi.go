@@ -12,6 +12,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/host/build"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/history"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
@@ -30,6 +31,7 @@ type adminDaemon struct {
 	configuration *configuration
 	lifecycle     *lifecycle
 	predecessors  *predecessors
+	history       *history.Recorder
 	do            actions
 
 	overriding sync.Mutex // serializes read-modify-write of overrides
@@ -46,7 +48,8 @@ type actions interface {
 func (d *daemon) adminDaemon() *adminDaemon {
 	return &adminDaemon{
 		log: d.log, proxy: d.proxy, planner: d.planner, sources: &d.sources, controlPlane: &d.controlPlane,
-		configuration: &d.configuration, lifecycle: &d.lifecycle, predecessors: &d.predecessors, do: d,
+		configuration: &d.configuration, lifecycle: &d.lifecycle, predecessors: &d.predecessors,
+		history: d.recording.recorder, do: d,
 	}
 }
 
@@ -54,6 +57,25 @@ var _ admin.Daemon = (*adminDaemon)(nil)
 
 // Status returns the state of the process.
 func (d *adminDaemon) Status() admin.Status {
+	all := d.proxy.Read(stats.Wanted{})
+	return d.status(&all)
+}
+
+// Reading returns one reading of everything, for the page.
+func (d *adminDaemon) Reading() admin.Reading {
+	all := d.proxy.Stats()
+	d.markOverridden(all.Servers)
+	return admin.Reading{
+		Status: d.status(&all), Listeners: all.Listeners, Backends: all.Backends, Servers: all.Servers,
+		Failing: d.history.Failing(),
+	}
+}
+
+// History returns what has happened lately.
+func (d *adminDaemon) History() stats.History { return d.history.Read() }
+
+// status returns the state of the process, of which all is a reading.
+func (d *adminDaemon) status(all *stats.All) admin.Status {
 	b, loops := build.Read(), d.proxy.Loops()
 	choice := loops[0].RingChoice()
 	host, _ := os.Hostname() // or no name
@@ -63,7 +85,6 @@ func (d *adminDaemon) Status() admin.Status {
 		Ring: string(choice.Kind), RingReason: choice.Reason, Loops: len(loops), Plan: d.planner.Plan().Revision,
 		LastReload: d.lastReload(),
 	}
-	all := d.proxy.Stats()
 	s.Limit, s.IdleTimeout, s.AccessLog = all.Process.Limit, all.Process.IdleTimeoutRatio, all.AccessLog
 	for i := range all.Listeners {
 		s.Connections += int(all.Listeners[i].Connections)
@@ -146,23 +167,32 @@ func (d *adminDaemon) Plan() admin.Plan {
 }
 
 // Listeners returns the readings of the listeners in force.
-func (d *adminDaemon) Listeners() []stats.Listener { return d.proxy.Stats().Listeners }
+func (d *adminDaemon) Listeners() []stats.Listener {
+	return d.proxy.Read(stats.Wanted{Full: true}).Listeners
+}
 
 // Backends returns the readings of the backends in force.
-func (d *adminDaemon) Backends() []stats.Backend { return d.proxy.Stats().Backends }
+func (d *adminDaemon) Backends() []stats.Backend {
+	return d.proxy.Read(stats.Wanted{Full: true}).Backends
+}
 
 // Servers returns the readings of the servers in force.
 func (d *adminDaemon) Servers() []stats.Server {
+	all := d.proxy.Stats().Servers
+	d.markOverridden(all)
+	return all
+}
+
+// markOverridden notes of which servers an override is in force.
+func (d *adminDaemon) markOverridden(all []stats.Server) {
 	type server struct{ backend, address string }
 	overridden := map[server]bool{}
 	for key, o := range d.planner.Status().Overrides {
 		overridden[server{key.Backend, key.Address.String()}] = !o.IsZero()
 	}
-	all := d.proxy.Stats().Servers
 	for i := range all {
 		all[i].Overridden = overridden[server{all[i].Backend, all[i].Address}]
 	}
-	return all
 }
 
 // Discovery returns the sources of the plan in force.

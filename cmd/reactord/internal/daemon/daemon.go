@@ -21,6 +21,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/host/memory"
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/observe/history"
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
@@ -45,6 +46,7 @@ type daemon struct {
 	inherited     *Inherited
 	predecessors  predecessors
 	successors    chan successor // at most one
+	recording     recording
 	background    sync.WaitGroup
 }
 
@@ -144,6 +146,7 @@ func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 	}
 	d.takeOver()
 	d.lifecycle.serve()
+	d.startRecording()
 	if err := memory.UnmapProgram(); err != nil {
 		log.Debug("pages of the program stay mapped", zap.Error(err))
 	}
@@ -155,6 +158,7 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	d := &daemon{
 		log: log, lifecycle: newLifecycle(log.Logger), inherited: c.Inherited, successors: make(chan successor, 1),
 		tickets: certs.NewTickets(record.Tickets), predecessors: predecessors{log: log.Logger, loops: record.Loops},
+		recording: recording{recorder: history.New()},
 	}
 	d.lifecycle.manager.stored = c.Inherited.given.Stored()
 	identity := cmp.Or(c.Identity, &envoy.Identity{})
@@ -289,6 +293,7 @@ func listenersChange(diff *plan.Diff) bool {
 // close ends all parts but the proxy, as far as they have started.
 func (d *daemon) close() error {
 	d.freezePlan(false)
+	d.stopRecording()
 	d.configuration.close()
 	d.lifecycle.manager.close()
 	d.controlPlane.wait()

@@ -43,5 +43,6 @@
 //	endpoints.go            metrics, the admin API and Envoy's admin server
 //	adminapi*.go            the daemon's side of the admin API
 //	envoydaemon.go          the daemon's side of Envoy's admin server
+//	history.go              readings for the history that the status page shows
 //	metrics.go              the daemon's side of its metrics
 package daemon

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/tlscause"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
@@ -30,6 +31,7 @@ type association struct {
 	sources  sourceHolds
 	counted  bool // in the Load of the backend
 	why      closeReason
+	cause    tlscause.Cause // why TLS has failed last
 }
 
 // associate begins an association with a client for which room was taken.

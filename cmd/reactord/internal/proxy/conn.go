@@ -224,6 +224,9 @@ func (c *conn) close(why closeReason, reset sideSet) {
 	c.why = why
 	tcp := c.sampleTCP()
 	c.countTCP(&tcp)
+	if !why.isExpected() || c.awaitedServer() {
+		c.countFailure(c.end())
+	}
 	c.logEnd(&tcp)
 	open := bothSides
 	switch {

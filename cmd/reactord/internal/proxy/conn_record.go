@@ -108,9 +108,10 @@ func (r *logRecord) failed(err error) {
 }
 
 // failedTLS notes why TLS with a side has failed.
-func (r *logRecord) failedTLS(err error) {
-	if r != nil {
-		r.err, r.cause = err, tlscause.Of(err)
+func (c *conn) failedTLS(err error) {
+	c.cause = tlscause.Of(err)
+	if c.log != nil {
+		c.log.err, c.log.cause = err, c.cause
 	}
 }
 
@@ -129,6 +130,15 @@ func (c *conn) beginLogRecord(s *settings, peer netip.AddrPort) {
 	c.peer = &c.log.peer
 }
 
+// end describes the end of the connection.
+func (c *conn) end() accesslog.End {
+	end := c.why.inPhase(c.phaseName())
+	if c.awaitedServer() {
+		end.Code = codeAwaitsServer
+	}
+	return end
+}
+
 // logEnd writes the line of a connection that ends, with what the kernel has told of its sides.
 func (c *conn) logEnd(tcp *[2]TCP) {
 	w := c.worker()
@@ -143,10 +153,7 @@ func (c *conn) logEnd(tcp *[2]TCP) {
 		return
 	}
 	r := c.line(tcp)
-	r.End = c.why.inPhase(c.phaseName())
-	if c.awaitedServer() {
-		r.End.Code = codeAwaitsServer
-	}
+	r.End = c.end()
 	w.accessLog.Log(r)
 }
 

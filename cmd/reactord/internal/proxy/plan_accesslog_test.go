@@ -378,6 +378,7 @@ func TestAccessLogTLSCause(t *testing.T) {
 			test.do(s)
 			line := logged(t, next.AccessLog.Path, 1)[0]
 			expectFields(t, line, map[string]any{"phase": test.phase, "tls_cause": test.cause})
+			expectFailure(t, s.p, line)
 			if t.Failed() {
 				t.Fatal(name)
 			}

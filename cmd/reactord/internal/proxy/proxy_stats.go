@@ -113,6 +113,9 @@ func (p *Proxy) Read(want stats.Wanted) stats.All {
 	for _, s := range listeners {
 		out.Listeners = append(out.Listeners, s.read(want.Full))
 	}
+	if want.Failures {
+		out.Failures = readRejections(p.readFailures(), out.Listeners)
+	}
 	return out
 }
 
@@ -156,6 +159,14 @@ func (s *sharedListener) read(full bool) stats.Listener {
 	return out
 }
 
+// closeFaults has whose fault each end is.
+var closeFaults = func() (all [closeReasonCount]string) {
+	for i, e := range closeReasons {
+		all[i] = stats.FaultOf(e.By, e.Phase)
+	}
+	return all
+}()
+
 func (l *listenerStats) read(name string, full bool) stats.Listener {
 	out := stats.Listener{
 		Name:             name,
@@ -181,7 +192,7 @@ func (l *listenerStats) read(name string, full bool) stats.Listener {
 		}
 	}
 	for i, e := range closeReasons {
-		out.Ended.Add(stats.EndCount{By: e.By, Phase: e.Phase, Count: l.closed[i].Load()}, full)
+		out.Ended.Add(stats.EndCount{By: e.By, Phase: e.Phase, Fault: closeFaults[i], Count: l.closed[i].Load()}, full)
 	}
 	return out
 }

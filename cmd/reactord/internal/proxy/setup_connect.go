@@ -152,7 +152,7 @@ func (d *dial) failed(err error) {
 	c, now := d.conn, d.conn.loop().Now()
 	d.err, d.fault = err, faultServer
 	if d.handshaking {
-		c.log.failedTLS(err)
+		c.failedTLS(err)
 	} else {
 		c.log.failed(err)
 	}

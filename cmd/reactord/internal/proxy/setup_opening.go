@@ -123,7 +123,7 @@ func (o *opening) expire() {
 	why := reasonOpeningTimeout
 	if o.stage == stageHandshake {
 		why = reasonClientTLSTimeout
-		o.conn.log.failedTLS(os.ErrDeadlineExceeded)
+		o.conn.failedTLS(os.ErrDeadlineExceeded)
 	}
 	o.conn.close(why, bothSides)
 }
@@ -292,7 +292,7 @@ func (o *opening) refuse(err error) {
 	}
 	switch why {
 	case reasonBadHello, reasonBadPreamble, reasonClientTLS, reasonClientTLSTimeout:
-		c.log.failedTLS(err)
+		c.failedTLS(err)
 	default:
 		c.log.failed(err)
 	}

@@ -303,7 +303,7 @@ func (c *conn) failTLS(why closeReason, err error) {
 		entry.Write(names(c), zap.Stringer("why", why), zap.Error(err))
 	}
 	c.why = why
-	c.log.failedTLS(err)
+	c.failedTLS(err)
 	c.advance(phaseDraining)
 	c.restartIdleTimer()
 }

@@ -76,6 +76,8 @@ func (a *association) refuseSession(s *settings, q *routeRequest, why closeReaso
 	if err != nil {
 		l.warnRefused(q.clientAddr, why, err)
 	}
+	a.why = why
+	a.countFailure(closeReasons[why])
 	a.give()
 	a.sources.release(nothing)
 	l.stats.closed[why].Add(1)
@@ -170,6 +172,9 @@ func (x *session) Ended(why udp.Why) {
 	w := x.worker()
 	if x.why = x.reasonOf(why); x.why != reasonMoved {
 		debugEnd(x)
+		if !x.why.isExpected() {
+			x.countFailure(x.why.inPhase(x.phaseName()))
+		}
 		x.logEnd()
 	}
 	w.proxy.sessions.Add(-1)

@@ -56,6 +56,7 @@ type worker struct {
 	accessLog *accesslog.Writer // in force, if the plan has one
 	logLine   accesslog.Record  // that is being filled
 	totals    totals
+	failures  failureTable
 
 	// Waiting for descriptors; see worker_descriptors.go.
 	forFD            waitQueue     // connections without one for the server's side

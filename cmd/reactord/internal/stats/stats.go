@@ -8,6 +8,7 @@ type All struct {
 	Listeners []Listener
 	Backends  []Backend
 	Servers   []Server
+	Failures  []Failure
 	Totals    *Totals // nil: listeners and backends have distributions of their own
 }
 
@@ -24,7 +25,8 @@ type Totals struct {
 
 // Wanted selects what a reading of a proxy has.
 type Wanted struct {
-	Servers bool
+	Servers  bool
+	Failures bool
 	// Full adds counts of 0, addresses, and the durations of each listener and backend instead of those of all.
 	Full bool
 }

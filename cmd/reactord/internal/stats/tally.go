@@ -50,6 +50,7 @@ func Sum(all Tally[Count]) (n uint64) {
 type EndCount struct {
 	By    string `json:"by" doc:"What ended them, as in the metrics."`
 	Phase string `json:"phase"`
+	Fault string `json:"fault,omitempty" enum:"client,server,proxy,policy" doc:"Whose fault it is; policy: a limit, rule or timeout of idleness. Absent: a normal end."`
 	Count uint64 `json:"count"`
 }
 

@@ -27,6 +27,8 @@ type API struct {
 	openAPI []byte
 
 	passwords passwords
+	snapshots shared[sharedSnapshot]
+	histories shared[[]byte]
 }
 
 const (

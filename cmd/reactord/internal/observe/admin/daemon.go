@@ -14,6 +14,9 @@ import (
 // is for people.
 type Daemon interface {
 	Status() Status
+	// Reading returns one reading of all that the page shows.
+	Reading() Reading
+	History() stats.History
 	Plan() Plan
 	Config() []byte // as a configuration file
 	Listeners() []stats.Listener

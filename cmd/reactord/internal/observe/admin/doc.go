@@ -42,11 +42,13 @@
 //	main.js     asks, and says what is live, paused or lost
 //	model.js    makes rates of counters
 //	history.js  the last minutes, and distributions
+//	past.js     what the daemon remembers of the time before, from GET /v1/history
+//	lookups.js  tables that are read on request
 //	chart.js, table.js, events.js   how things look
 //	format.js, dom.js               numbers as text, elements
 //
-// The page holds a limited amount: ten minutes of a few series, 200 events, and the last snapshot. It shows 25 rows
-// of a table at a time.
+// The page holds a limited amount: ten minutes and an hour of a few series, 200 events, and the last snapshot. It shows
+// 25 rows of a table at a time. All of its readers share a snapshot, which is rendered at most twice a second.
 //
 // # Adding a request
 //
@@ -69,6 +71,7 @@
 //	endpoint.go    the table of requests
 //	types.go       what is exchanged
 //	routes.go      handlers
+//	snapshot.go    what readers of the page share
 //	role.go        what a user may do
 //	passwords.go   passwords that were right
 //	loops.go       those of loops

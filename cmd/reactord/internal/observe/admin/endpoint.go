@@ -26,7 +26,9 @@ var (
 	GetStatus = Endpoint[None, Status]{http.MethodGet, "/v1/status", "getStatus",
 		"The state of the daemon.", 0, ""}
 	GetSnapshot = Endpoint[SnapshotQuery, Snapshot]{http.MethodGet, "/v1/snapshot", "getSnapshot",
-		"All counters, and recent events. The status page is drawn from it.", 0, ""}
+		"All counters, what fails, and recent events, up to half a second old. The status page is drawn from it.", 0, ""}
+	GetHistory = Endpoint[None, stats.History]{http.MethodGet, "/v1/history", "getHistory",
+		"What has happened in the last hour. The status page draws it when it is opened.", 0, ""}
 	GetPlan = Endpoint[None, Plan]{http.MethodGet, "/v1/plan", "getPlan",
 		"The plan in force. Each server has its origin.", 0, ""}
 	GetConfig = Endpoint[None, Raw]{http.MethodGet, "/v1/config", "getConfig",

@@ -102,12 +102,16 @@ func (p *Problem) write(w http.ResponseWriter) {
 	write(w, p.Status, problemType, append(text, '\n'))
 }
 
-// write answers with a complete body.
-func write(w http.ResponseWriter, status int, contentType string, body []byte) {
+// write answers with a complete body, in parts.
+func write(w http.ResponseWriter, status int, contentType string, body ...[]byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // an error means that the client has gone
+	for _, part := range body {
+		if _, err := w.Write(part); err != nil {
+			return // the client has gone
+		}
+	}
 }

@@ -34,7 +34,8 @@ type route struct {
 func routes() []route {
 	return []route{
 		bind(GetStatus, (*API).status),
-		bind(GetSnapshot, (*API).snapshot),
+		raw(GetSnapshot, (*API).snapshot),
+		raw(GetHistory, (*API).history),
 		bind(GetPlan, (*API).plan),
 		raw(GetConfig, (*API).config),
 		bind(ListListeners, (*API).listeners),
@@ -109,7 +110,7 @@ func respond[In, Out any](
 }
 
 // raw returns the route of an endpoint that writes its answer itself.
-func raw[In any](e Endpoint[In, Raw], f func(*API, http.ResponseWriter, *http.Request, *In) error) route {
+func raw[In, Out any](e Endpoint[In, Out], f func(*API, http.ResponseWriter, *http.Request, *In) error) route {
 	r := e.route()
 	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error { return f(a, w, req, in.(*In)) }
 	return r
@@ -141,22 +142,17 @@ func allowed(methods map[string]route) string {
 }
 
 func (a *API) status(ctx context.Context, _ *None) (Status, error) {
-	s := a.daemon.Status()
+	return a.complete(ctx, a.daemon.Status()), nil
+}
+
+// complete adds what the API knows itself, such as the role of who asks.
+func (a *API) complete(ctx context.Context, s Status) Status {
 	s.LogLevel, s.Role = a.level.Level().String(), string(roleOf(ctx))
 	if s.LastReload != nil {
 		r := s.LastReload.whole()
 		s.LastReload = &r
 	}
-	return s, nil
-}
-
-func (a *API) snapshot(ctx context.Context, q *SnapshotQuery) (Snapshot, error) {
-	status, _ := a.status(ctx, nil)
-	loops, _ := a.loops(ctx, nil)
-	return Snapshot{
-		Status: status, Loops: loops.Loops, Listeners: list(a.daemon.Listeners()), Backends: list(a.daemon.Backends()),
-		Servers: list(a.daemon.Servers()), Events: list(a.daemon.Events(uint64(max(q.After, 0)))),
-	}, nil
+	return s
 }
 
 func (a *API) config(w http.ResponseWriter, _ *http.Request, _ *None) error {

@@ -42,7 +42,7 @@ func (s *schemas) of(t reflect.Type) object {
 		return object{"type": "integer"}
 	case reflect.Uint64:
 		return object{"type": "integer", "minimum": 0}
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		return object{"type": "number"}
 	}
 	panic("admin: no schema for " + t.String())

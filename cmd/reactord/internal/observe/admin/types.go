@@ -364,6 +364,7 @@ type Snapshot struct {
 	Listeners []stats.Listener `json:"listeners"`
 	Backends  []stats.Backend  `json:"backends"`
 	Servers   []stats.Server   `json:"servers"`
+	Failing   []stats.Failing  `json:"failing" doc:"What has failed within the last hour, what fails now first: at most 50 kinds."`
 	Events    []Event          `json:"events" doc:"Events in order. The last 256 are remembered."`
 }
 

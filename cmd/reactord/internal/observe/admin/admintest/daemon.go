@@ -86,6 +86,27 @@ func (d *Daemon) Status() admin.Status {
 	return s
 }
 
+// Reading returns everything.
+func (d *Daemon) Reading() admin.Reading {
+	return admin.Reading{
+		Status: d.Status(), Listeners: d.Listeners(), Backends: d.Backends(), Servers: d.Servers(),
+		Failing: []stats.Failing{{
+			Failure: stats.Failure{
+				Listener: "web", Backend: "app", Server: "b", Reason: "server", Phase: "connect", Code: "SC", Fault: "server",
+				Text: "the servers that were tried could not be reached", Count: 3,
+			},
+			Recent: 1, Share: 0.01, Last: Start,
+		}},
+	}
+}
+
+// History returns a point of a series.
+func (d *Daemon) History() stats.History {
+	return stats.History{Ended: Start, Ranges: []stats.HistoryRange{
+		{Step: 1, Series: []stats.HistorySeries{{Name: "open", Points: []float32{2}}}},
+	}}
+}
+
 // Config returns a configuration with one setting.
 func (d *Daemon) Config() []byte { return []byte("ring: auto # default\n") }
 
