@@ -79,7 +79,7 @@ func TestAccessLogRotates(t *testing.T) {
 
 // tcplog takes a line of HAProxy's `option tcplog` apart.
 var tcplog = regexp.MustCompile(`^(\S+):(\d+) \[(\d\d/\w{3}/\d{4}(?::\d\d){3}\.\d{3})\] (\S+) ([^/ ]+/\S+) ` +
-	`(-?\d+)/(-?\d+)/(\d+) (\d+) (\S\S) (\d+)/(\d+)/(\d+)/(\d+)/(\+?\d+) (\d+)/(\d+)$`)
+	`(-?\d+)/(-?\d+)/(\d+) (\d+) (\S\S) (\d+)/(\d+)/(\d+)/(\d+)/(\+?\d+) (\d+)/(\d+)(?: tls:[a-z_]+)?$`)
 
 const haproxyLogs = `
 global

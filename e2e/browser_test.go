@@ -238,8 +238,20 @@ func (b *browser) show(width, height int, scheme string) {
 // screenshot takes a picture of the whole page, and keeps it if REACTORD_E2E_SCREENSHOTS names a directory.
 func (b *browser) screenshot(name string) {
 	b.t.Helper()
+	b.capture(name, object{"format": "png", "captureBeyondViewport": true})
+}
+
+// screenshotOfTop is the same of the first lines of the page.
+func (b *browser) screenshotOfTop(name string, width, height int) {
+	b.t.Helper()
+	clip := object{"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+	b.capture(name, object{"format": "png", "captureBeyondViewport": true, "clip": clip})
+}
+
+func (b *browser) capture(name string, how object) {
+	b.t.Helper()
 	var shot struct{ Data string }
-	b.call("Page.captureScreenshot", object{"format": "png", "captureBeyondViewport": true}, &shot)
+	b.call("Page.captureScreenshot", how, &shot)
 	png, err := base64.StdEncoding.DecodeString(shot.Data)
 	if err != nil || len(png) == 0 {
 		b.t.Fatalf("screenshot: %d bytes: %v", len(png), err)

@@ -89,6 +89,15 @@ var endings = []ending{
 	{name: "the server refuses", code: "SC", to: func(t *testing.T) string { return testenv.Vacant(t) }, use: knock},
 	{name: "the server answers no SYN", code: "sC", to: blackHole,
 		defaults: "timeout connect 300ms", backend: "connect_timeout: 300ms,", use: knock},
+	{name: "the server's certificate is of another authority", code: "SC",
+		to: func(t *testing.T) string {
+			return serveTLS(t, newAuthority(t).issue("server", "proxy.test"))
+		},
+		server:  "ssl verify required ca-file CA",
+		backend: "tls: {enabled: true, ca: 'CA', server_name: proxy.test},", use: knock},
+	{name: "the server of TLS says nothing", code: "sC", to: reads(silent),
+		defaults: "timeout connect 300ms", server: "ssl verify none",
+		backend: "connect_timeout: 300ms, tls: {enabled: true, insecure: true, handshake_timeout: 300ms},", use: knock},
 	{name: "no server is there", code: "SC", server: "disabled", ours: ", state: maintenance", use: knock},
 	{name: "neither side speaks", code: "cD", to: reads(silent),
 		defaults: "timeout client 300ms", backend: "first_byte_timeout: 300ms,", use: knock},
@@ -120,6 +129,10 @@ func TestTCPLogCodes(t *testing.T) {
 	for _, e := range endings {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			if strings.Contains(e.server, "CA") {
+				ca := newAuthority(t).path("ca.pem")
+				e.server, e.backend = strings.ReplaceAll(e.server, "CA", ca), strings.ReplaceAll(e.backend, "CA", ca)
+			}
 			to := serve(t, echo)
 			if e.to != nil {
 				to = e.to(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/tlscause"
 )
 
 func formatted(t testing.TB, c config.AccessLog, r Record) string {
@@ -80,7 +81,7 @@ func TestText(t *testing.T) {
 var tcplogLine = regexp.MustCompile(`^(?P<client>\S+:\d+) \[(?P<accepted>\d\d/\w{3}/\d{4}(?::\d\d){3}\.\d{3})\] ` +
 	`(?P<frontend>\S+) (?P<backend>[^/ ]+)/(?P<server>\S+) (?P<Tw>-?\d+)/(?P<Tc>-?\d+)/(?P<Tt>\+?\d+) ` +
 	`(?P<bytes>\+?\d+) (?P<code>[-A-Za-z]{2}) (?P<act>\d+)/(?P<fe>\d+)/(?P<be>\d+)/(?P<srv>\d+)/(?P<retries>\+?\d+) ` +
-	`(?P<srvq>\d+)/(?P<backq>\d+)$`)
+	`(?P<srvq>\d+)/(?P<backq>\d+)(?P<tls> tls:[a-z_]+)?$`)
 
 func TestTCPLog(t *testing.T) {
 	r := sample()
@@ -90,6 +91,8 @@ func TestTCPLog(t *testing.T) {
 		Listener: "web", Backend: "app", Client: r.Peer, Accepted: r.Accepted,
 		Phases: [PhaseCount]time.Duration{-1, -1, -1, -1, -1}, End: End{Code: "SC"},
 	}
+	untrusted := refused
+	untrusted.Server, untrusted.TLSCause = "app1", tlscause.Untrusted
 	open := r
 	open.Interim, open.End.Code = true, "--"
 	for _, test := range []struct {
@@ -100,6 +103,7 @@ func TestTCPLog(t *testing.T) {
 		{refused, "2001:db8::1:99 [" + at + "] web app/<NOSRV> -1/-1/0 0 SC 0/0/0/0/0 0/0\n"},
 		{Record{Listener: "web", Accepted: r.Accepted, End: End{Code: "PR"}},
 			"unix:1 [" + at + "] web web/<NOSRV> 0/0/0 0 PR 0/0/0/0/0 0/0\n"},
+		{untrusted, "2001:db8::1:99 [" + at + "] web app/app1 -1/-1/0 0 SC 0/0/0/0/0 0/0 tls:untrusted\n"},
 		{open, "192.0.2.1:1234 [" + at + "] web~ app/app1 3/4/+2500 +2000 -- 14/13/12/11/+2 0/6\n"},
 	} {
 		got := formatted(t, c, test.r)

@@ -4,11 +4,16 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy/tlscause"
 )
 
 // tcplog formats records like HAProxy's `option tcplog`:
 //
 //	CLIENT:PORT [ACCEPTED] FRONTEND BACKEND/SERVER Tw/Tc/Tt BYTES CODE ACT/FE/BE/SRV/RETRIES SRVQ/BACKQ
+//
+// A line of a connection whose TLS has failed ends with " tls:CAUSE". HAProxy writes no such line for a handshake with
+// a client, but a sentence, and none of its codes names TLS.
 //
 // Times are milliseconds. A listener is a frontend; "~" after its name says that TLS is terminated here. A line of an
 // open connection has "+" before the total time and the bytes, as with `option logasap`.
@@ -65,7 +70,11 @@ func (t *tcplog) append(line []byte, r *Record) []byte {
 		line = append(line, '+') // with another server
 	}
 	line = append(strconv.AppendInt(line, int64(r.Retries), 10), " 0/"...)
-	return append(strconv.AppendInt(line, int64(r.QueuedPos), 10), '\n')
+	line = strconv.AppendInt(line, int64(r.QueuedPos), 10)
+	if r.TLSCause != tlscause.None {
+		line = append(append(line, " tls:"...), r.TLSCause.String()...)
+	}
+	return append(line, '\n')
 }
 
 // appendPeer appends the client like HAProxy, without brackets.
