@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -111,6 +112,8 @@ func TestStatusPage(t *testing.T) {
 	p.await("connections are counted", "Number.parseFloat("+tile("New connections")+") > 0")
 	p.await("bytes are counted", tile("Received")+"?.match(/[1-9].*B.s/)")
 	p.await("rejections have a reason", row("public")+"?.textContent.includes('source rate')")
+	p.await("failures have a reason", "document.querySelector('[aria-label=\"Failures, table\"]').textContent"+
+		".includes('source rate, accept')")
 	p.await("a chart says what it shows", "document.querySelector('.chart [role=img]').ariaLabel.includes('open: ')")
 	for _, scheme := range []string{"light", "dark"} {
 		p.show(1600, 1000, scheme)
@@ -122,6 +125,7 @@ func TestStatusPage(t *testing.T) {
 	}
 	p.names()
 	p.keys()
+	p.looksUp()
 
 	mortal.stop()
 	p.await("the server is down", row("app-2")+"?.textContent.includes('down')")
@@ -349,6 +353,53 @@ func (p *statusPage) keys() {
 	if focused != "Live" {
 		p.browser.t.Errorf("after the pause, the page is %q", focused)
 	}
+}
+
+// looksUp reads what the page reads on request only, and shows the last hour.
+func (p *statusPage) looksUp() {
+	p.browser.t.Helper()
+	read := func(what string) {
+		p.eval(fmt.Sprintf("(document.querySelector('[aria-label=\"Read %s\"]').click(), 0)", what), new(int))
+	}
+	text := func(table string) string {
+		return fmt.Sprintf("document.querySelector('[aria-label=\"%s, table\"] tbody').textContent", table)
+	}
+	for _, request := range p.asked() {
+		if strings.Contains(request, "connections") || strings.Contains(request, "sources") {
+			p.browser.t.Errorf("the page asks for %s unasked", request)
+		}
+	}
+	idle := dial(p.browser.t, p.busy[0])
+	read("open connections")
+	p.await("an open connection is listed", text("Open connections")+".includes('"+idle.LocalAddr().String()+"')")
+	read("top sources")
+	p.await("its source is listed", text("Top sources")+".includes('127.0.0.1/32')")
+	read("routes")
+	p.await("the listeners are listed", text("Routes")+".includes('postgres')")
+	p.eval(`(() => {
+		const real = window.fetch, evil = '<img src=x onerror="document.title=1"></table><script>document.title=1<' + '/script>';
+		window.fetch = async () => new Response(JSON.stringify({connections: [{client: evil, listener: evil, backend: evil,
+			server: evil, sni: evil, state: 'data', id: evil, age_seconds: 1, idle_seconds: 0, received_bytes: 1, sent_bytes: 1}]}));
+		document.querySelector('[aria-label="Read open connections"]').click();
+		window.fetch = real;
+		return 0;
+	})()`, new(int))
+	p.await("hostile names are text", text("Open connections")+".includes('<img')")
+	var elements int
+	p.eval("document.querySelectorAll('#lookups img, #lookups script').length", &elements)
+	if elements != 0 {
+		p.browser.t.Errorf("hostile names have become %d elements", elements)
+	}
+	p.eval("(document.getElementById('range').click(), 0)", new(int))
+	p.await("the last hour is shown", "document.querySelector('.chart [role=img]').ariaLabel.includes('last hour')")
+	p.eval("(document.getElementById('range').click(), 0)", new(int))
+}
+
+// asked returns what the page has asked for.
+func (p *statusPage) asked() []string {
+	p.browser.mu.Lock()
+	defer p.browser.mu.Unlock()
+	return slices.Clone(p.requests)
 }
 
 // contrasts computes the contrasts of the colours that the style sheet defines, as WCAG 2.2 does.

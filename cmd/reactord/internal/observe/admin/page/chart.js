@@ -8,6 +8,7 @@ const WINDOWS = [
   { length: 300e3, step: 60e3, name: '5 minutes', mark: (ago) => `−${ago / 60e3} min` },
 ];
 const LONGEST = WINDOWS.at(-1);
+const HOUR = { length: 3600e3, step: 900e3, name: 'hour', mark: (ago) => `−${ago / 60e3} min` };
 const EDGE = { left: 62, right: 10, top: 10, bottom: 22 };
 
 // Chart draws the last minutes of a Series: a line for each quantity, told apart by its dashes as well as its
@@ -15,6 +16,8 @@ const EDGE = { left: 62, right: 10, top: 10, bottom: 22 };
 export class Chart {
   constructor({ title, series, names, text, base = 10, most = 0 }) {
     this.series = series;
+    this.hour = null; // the series of the last hour
+    this.long = false; // it is shown
     this.text = text; // of a value
     this.base = base; // of round values
     this.most = most; // the scale reaches at least this far
@@ -51,13 +54,23 @@ export class Chart {
     }).observe(this.drawing);
   }
 
+  // choose shows the last hour, or the last minutes.
+  choose(long) {
+    this.long = long;
+    this.draw();
+  }
+
+  // shown is the series that is drawn, and the longest time of it.
+  get shown() { return this.long && this.hour ? this.hour : this.series; }
+  get longest() { return this.long ? HOUR : LONGEST; }
+
   // draw draws the series as it is, up to a time.
   draw(now = this.now) {
     this.now = now;
     if (!now || !this.width) return;
     const stats = this.measure();
     const first = stats[0].points[0]?.[0] ?? now;
-    this.window = WINDOWS.find((w) => now - first <= w.length) ?? LONGEST;
+    this.window = this.long ? HOUR : WINDOWS.find((w) => now - first <= w.length) ?? LONGEST;
     const top = nice(Math.max(this.most, ...stats.map((s) => s.max ?? 0)), this.base);
     const bottom = this.height - EDGE.bottom;
     const right = this.width - EDGE.right;
@@ -74,8 +87,8 @@ export class Chart {
   // measure reads the points of each quantity.
   measure() {
     const stats = this.keys.map(() => ({ points: [], last: null, min: null, max: null }));
-    this.series.since(this.now - LONGEST.length, (time, index) => stats.forEach((s, i) => {
-      const value = this.series.at(i, index);
+    this.shown.since(this.now - this.longest.length, (time, index) => stats.forEach((s, i) => {
+      const value = this.shown.at(i, index);
       s.points.push([time, value]);
       s.last = value;
       if (!known(value)) return;
@@ -123,18 +136,19 @@ export class Chart {
     return `${this.title} in the last ${this.window.name}. ${parts.join('. ')}.`;
   }
 
-  // fillTable has a row for each half minute.
+  // fillTable has a row for each half minute, or for each five of an hour.
   fillTable() {
     const rows = [];
     let due = -Infinity;
-    this.series.since(this.now - LONGEST.length, (time, index) => {
+    const every = this.long ? 300e3 : 30e3;
+    this.shown.since(this.now - this.longest.length, (time, index) => {
       if (time < due) return;
-      due = time + 30e3;
+      due = time + every;
       rows.unshift(el('tr', {}, el('th', { scope: 'row' }, clock(new Date(time))),
-        ...this.keys.map((_, i) => el('td', {}, this.text(this.series.at(i, index))))));
+        ...this.keys.map((_, i) => el('td', {}, this.text(this.shown.at(i, index))))));
     });
     const titles = ['Time', ...this.keys.map((k) => k.name)];
-    this.table.replaceChildren(el('caption', { class: 'unseen' }, `${this.title}, every 30 seconds`),
+    this.table.replaceChildren(el('caption', { class: 'unseen' }, `${this.title}, every ${this.long ? '5 minutes' : '30 seconds'}`),
       el('thead', {}, el('tr', {}, ...titles.map((t) => el('th', { scope: 'col' }, t)))), el('tbody', {}, ...rows));
   }
 }

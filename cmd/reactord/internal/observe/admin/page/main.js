@@ -5,6 +5,8 @@ import { Charts } from './charts.js';
 import { Tables } from './tables.js';
 import { Figures } from './figures.js';
 import { Events } from './events.js';
+import { Past } from './past.js';
+import { Lookups } from './lookups.js';
 
 const INTERVAL = 1000; // ms, between two snapshots
 const TIMEOUT = 10e3; // of a snapshot
@@ -12,8 +14,11 @@ const PATIENCE = 5000; // between two attempts at most, while there is no answer
 
 const model = new Model();
 const tables = new Tables();
-const parts = [new Figures(), new Charts(), tables];
+const charts = new Charts();
+const parts = [new Figures(), charts, tables];
 const events = new Events();
+const past = new Past([charts, tables]);
+new Lookups(); // it fills itself
 
 // The page is live, paused by its reader, hidden, or lost: the last requests had no answer. Whether it is paused is the
 // state of the button, and whether it is hidden that of the document.
@@ -86,6 +91,7 @@ function resume() {
   if (!stopped()) {
     model.forget(); // rates are of a second, not of the pause
     parts.forEach((p) => p.gap?.(Date.now()));
+    past.read(); // what happened meanwhile
   }
   plan(0);
 }
@@ -104,3 +110,5 @@ problems.addEventListener('click', () => {
 });
 tell();
 read();
+past.read();
+setInterval(() => { if (!stopped()) past.readRows(); }, 30e3);

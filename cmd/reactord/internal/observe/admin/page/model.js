@@ -42,6 +42,7 @@ export class Model {
     for (const s of snapshot.servers) failures.set(s.backend, (failures.get(s.backend) ?? 0) + s.failures);
     const view = {
       status, restarted, events: snapshot.events,
+      failing: snapshot.failing.map((f) => ({ ...f, problem: urgency(f) })),
       loops: snapshot.loops.map((l) => this.loop(l, per('loop', [l.name], l))),
       listeners: snapshot.listeners.map((l) => this.listener(l, per('listener', [l.name], l))),
       backends: snapshot.backends.map((b) => this.backend(b, per('backend', [b.name], b),
@@ -158,6 +159,12 @@ export class Model {
       busyMost: busy.length ? Math.max(...busy) : null,
     };
   }
+}
+
+// urgency is how much of a problem a failure is: what clients and limits do is no fault of a server.
+function urgency(f) {
+  if (!f.recent) return 0;
+  return f.share >= SUSPECT && (f.fault === 'server' || f.fault === 'proxy') ? 2 : 1;
 }
 
 // shareOf is the share of failures of all listeners, weighted by how many connections of each have ended.

@@ -6,18 +6,19 @@ const FEW = 8; // rows that need no filter
 
 // Table is a table whose columns sort it, in pages. A column is
 //
-//	{ name, title, text(row), sort(row), number, wrapped, state(row), share(row), head, when(rows),
+//	{ name, title, text(row), sort(row), number, wrapped, state(row), share(row), head, when(rows), draw(row),
 //	  actions: [{ name, when(row), run(row) }] }
 //
 // text is what a cell says; sort is what it is sorted by, and is text without it. number aligns it to the right,
 // wrapped is for long texts. state gives the cell a mark, share a bar below its text, unless it is null. head makes it
 // the header of its row, and title explains it. actions are buttons, which a row has when it is ready for them. when
-// says whether there is such a column at all.
+// says whether there is such a column at all. draw gives the cell a drawing with the text as its name.
 //
 // Rows with a problem come first: the larger the number problem of a row, the earlier. The others are in natural order.
 export class Table {
   constructor({ title, columns, empty, find = null }) {
     this.columns = columns;
+    this.empty = empty; // what is said if there are no rows
     this.rows = [];
     this.from = 0;
     this.sorted = null; // the column
@@ -32,9 +33,9 @@ export class Table {
     const table = el('table', {}, el('caption', { class: 'unseen' }, title), head, this.body);
     const scroll = el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': `${title}, table` },
       table);
-    const bar = el('div', { class: 'bar' }, el('h2', {}, title), ...this.tools(title));
+    this.bar = el('div', { class: 'bar' }, el('h2', {}, title), ...this.tools(title));
     this.note = el('p', { class: 'note' }, empty);
-    this.element = el('section', { class: 'card' }, bar, scroll, this.note, this.pages(title));
+    this.element = el('section', { class: 'card' }, this.bar, scroll, this.note, this.pages(title));
   }
 
   button(column) {
@@ -123,7 +124,7 @@ export class Table {
   }
 
   line() {
-    const line = el('tr', {}, ...this.columns.map((c) => c.head ? el('th', { scope: 'row' })
+    const line = el('tr', {}, ...this.columns.map((c) => c.head ? el('th', { scope: 'row', class: c.wrapped ? 'wrapped' : null })
       : el('td', { class: c.number ? 'number' : c.wrapped ? 'wrapped' : c.actions ? 'actions' : null },
         ...(c.actions ?? []).map((a) => {
           const b = el('button', { type: 'button' }, a.name);
@@ -143,6 +144,10 @@ export class Table {
       });
       return;
     }
+    if (column.draw) {
+      cell.replaceChildren(column.draw(row));
+      return;
+    }
     say(cell, column.text(row));
     if (column.state) set(cell, 'data-state', column.state(row));
     if (!column.share) return;
@@ -160,7 +165,7 @@ export class Table {
     this.toolbox.hidden = this.rows.length <= FEW && !this.filter.value;
     const all = count(this.rows.length);
     say(this.found, this.only || this.filter.value.trim() ? `${count(found)} of ${all}` : all);
-    say(this.note, !this.rows.length ? 'There are none.'
+    say(this.note, !this.rows.length ? this.empty
       : this.only && !this.filter.value.trim() ? 'None has a problem.' : 'No row has all of these words.');
   }
 }

@@ -1,5 +1,6 @@
 import { brief, byteRate, bytes, count, limited, long, percent, rate, words } from './format.js';
 import { SERVER_ACTIONS } from './actions.js';
+import { svg } from './dom.js';
 import { Table } from './table.js';
 
 const share = (n, limit) => limit > 0 ? n / limit : null;
@@ -132,16 +133,71 @@ const ENDS = [
   number('In all', (e) => e.count, count),
 ];
 
+const FAILING = [
+  { name: 'What fails', head: true, wrapped: true, text: (f) => f.text || words(f.reason) },
+  { name: 'Listener', text: (f) => f.listener },
+  { name: 'Backend', text: (f) => f.backend ?? '–' },
+  { name: 'Server', text: (f) => f.server ?? '–' },
+  { name: 'TLS', text: (f) => f.tls_cause ? words(f.tls_cause) : '–', when: some((f) => f.tls_cause) },
+  { name: 'Share', number: true, sort: (f) => f.share, text: (f) => f.recent ? percent(f.share) : '–',
+    title: 'Of the connections of the listener that ended in the last minute',
+    state: (f) => f.problem === 2 ? 'down' : f.share >= 0.005 ? 'warn' : '' },
+  number('Last minute', (f) => f.recent, count),
+  number('In all', (f) => f.count, count),
+  number('Last', (f) => (Date.now() - Date.parse(f.last)) / 1000, (s) => `${long(s)} ago`),
+  { name: 'Fault of', text: (f) => ({ proxy: 'this proxy', policy: 'a limit' })[f.fault] ?? `the ${f.fault}` },
+    { name: 'Code', text: (f) => f.code, title: 'Of the access log in the format tcplog' },
+  { name: 'Ended by', text: (f) => `${words(f.reason)}, ${words(f.phase)}`, title: 'term_by and phase of the metrics' },
+];
+
+const HOUR = [
+  { name: 'In the last hour', head: true, text: (r) => r.name },
+  { name: 'Kind', text: (r) => r.kind },
+  { name: 'Backend', text: (r) => r.backend ?? '–' },
+  { name: 'New', draw: (r) => trend(r.new, 0), sort: (r) => mean(r.new), text: (r) => rate(mean(r.new)) },
+  number('New on average', (r) => mean(r.new), rate),
+  { name: 'Failed', draw: (r) => trend(r.failed, 1), sort: (r) => mean(r.failed), text: (r) => rate(mean(r.failed)) },
+  number('Failed in all', (r) => Math.round(known(r.failed).reduce((a, b) => a + b, 0) * 10), count),
+];
+
+const known = (points) => points.filter((p) => p >= 0);
+
+function mean(points) {
+  const all = known(points);
+  return all.length ? all.reduce((a, b) => a + b, 0) / all.length : null;
+}
+
+// trend draws the points of an hour as a small line.
+function trend(points, line) {
+  const top = Math.max(...points, 1e-9);
+  let d = '', pen = 'M';
+  points.forEach((p, i) => {
+    if (p < 0) {
+      pen = 'M';
+      return;
+    }
+    d += `${pen}${i} ${(22 - p / top * 20).toFixed(1)}h1`; // a point alone is seen
+    pen = 'L';
+  });
+  return svg('svg', { class: 'trend', role: 'img', viewBox: `0 0 ${points.length} 24`, preserveAspectRatio: 'none',
+    'aria-label': `at most ${rate(top)}, now ${rate(points.at(-1) < 0 ? null : points.at(-1))}` },
+  svg('path', { class: `line line${line}`, 'vector-effect': 'non-scaling-stroke', d }));
+}
+
 // Tables is everything that is counted one by one.
 export class Tables {
   constructor() {
     const none = 'There are none.';
     this.tables = {
+      failing: new Table({ title: 'Failures', columns: FAILING, empty: 'Nothing has failed in the last hour.',
+        find: (f) => `${f.text} ${f.listener} ${f.backend ?? ''} ${f.server ?? ''} ${f.tls_cause ?? ''} ${f.code}` }),
       listeners: new Table({ title: 'Listeners', columns: LISTENERS, empty: none,
         find: (l) => `${l.name} ${l.address} ${l.backend}` }),
       backends: new Table({ title: 'Backends', columns: BACKENDS, empty: none, find: (b) => `${b.name} ${b.policy}` }),
       servers: new Table({ title: 'Servers', columns: SERVERS, empty: none,
         find: (s) => `${s.name} ${s.address} ${s.backend} ${s.state} ${s.reason ?? ''} ${s.locality ?? ''}` }),
+      hour: new Table({ title: 'Busiest and failing', columns: HOUR, empty: 'Nothing has been busy yet.',
+        find: (r) => `${r.name} ${r.kind} ${r.backend ?? ''}` }),
       loops: new Table({ title: 'Loops', columns: LOOPS, empty: none }),
       ends: new Table({ title: 'How connections ended', columns: ENDS, empty: 'None has ended yet.',
         find: (e) => `${e.by} ${e.phase} ${e.listener}` }),
@@ -155,6 +211,11 @@ export class Tables {
   }
 
   show(view) {
-    for (const [name, table] of Object.entries(this.tables)) table.show(view[name]);
+    for (const [name, table] of Object.entries(this.tables)) if (view[name]) table.show(view[name]);
   }
+
+  // past shows what was busy or has failed in the last hour.
+  past({ rows }) { this.tables.hour.show(rows); }
+
+  get rowsOfPast() { return true; }
 }
