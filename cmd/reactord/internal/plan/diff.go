@@ -26,8 +26,8 @@ type BackendChange struct {
 // ServerChange is a server that is new (Old is nil), gone (New is nil), or that keeps its address and changes.
 type ServerChange struct{ Old, New *Server }
 
-// Compare returns the difference of two plans. It ignores Revision and the origins of servers. Changes are in the order
-// of the names, with removals last; old may be nil.
+// Compare returns the difference of two plans. It ignores Revision, and the origins and reasons of servers. Changes are
+// in the order of the names, with removals last; old may be nil.
 func Compare(old, next *Plan) Diff {
 	d := Diff{Old: old, New: next}
 	if old == nil {
@@ -138,9 +138,15 @@ func compareServers(old, next []Server) (changes []ServerChange) {
 	return changes
 }
 
-// same reports whether two servers are equal, origins aside.
+// same reports whether two servers are equal, origins and reasons aside.
 func (s *Server) same(other *Server) bool {
-	a, b := *s, *other
-	a.Origin, b.Origin = "", ""
+	a, b := s.unexplained(), other.unexplained()
 	return a == b || reflect.DeepEqual(a, b) // which compares own checks
+}
+
+// unexplained returns s without what is for people only.
+func (s *Server) unexplained() Server {
+	out := *s
+	out.Origin, out.Reason, out.HealthReason, out.ByHand = "", "", "", false
+	return out
 }

@@ -26,22 +26,26 @@
 //
 // # Files
 //
-//	plan.go          Plan, Listener, Backend, Server, and their keys
-//	state.go         the administrative state of a server
-//	check.go         the check and the agent of a server
-//	source.go        sources of discovered servers
-//	parts.go         everything that a plan is merged from
-//	file.go          the part of the configuration file
-//	control.go       the part of a control plane, and its errors
-//	control_keep.go  its backends that wait for an answer
-//	override.go      an operator's settings of a server
-//	merged_file.go   the file with the additions of the control plane
-//	merge.go         merges the parts into a plan
-//	overlap.go       listeners that overlap
-//	own.go           servers that are the process itself
-//	selfproxy.go     listeners whose connections come back to them
-//	datagrams.go     servers on unix sockets behind UDP listeners
-//	diff.go          the difference of two plans
-//	lines.go         the same for people
-//	target.go        the interface that carries plans out
+//	plan.go            Plan, Listener, Backend, Server, and their keys
+//	state.go           the administrative state of a server
+//	check.go           the check and the agent of a server
+//	source.go          sources of discovered servers
+//	parts.go           everything that a plan is merged from
+//	file.go            the part of the configuration file
+//	control.go         the part of a control plane, and its errors
+//	control_keep.go    its backends that wait for an answer
+//	health.go          the health of a server that an operator forces
+//	override.go        what an operator sets of a server, adds and removes
+//	override_edit.go   changes of that, and what they may not do
+//	drain_rule.go      drains of the servers of a location or network
+//	merged_file.go     the file with the additions of the control plane
+//	merge.go           merges the parts into a plan
+//	merge_override.go  lays over it what operators have set
+//	overlap.go         listeners that overlap
+//	own.go             servers that are the process itself
+//	selfproxy.go       listeners whose connections come back to them
+//	datagrams.go       servers on unix sockets behind UDP listeners
+//	diff.go            the difference of two plans
+//	lines.go           the same for people
+//	target.go          the interface that carries plans out
 package plan

@@ -94,9 +94,7 @@ func (l *lines) servers(of string, changes []ServerChange) {
 	l.add(of, strings.Join(listed, " "))
 	for _, c := range changes {
 		if c.Old != nil && c.New != nil {
-			old, next := *c.Old, *c.New
-			old.Origin, next.Origin = "", ""
-			l.addSettings(fmt.Sprintf("%s: server %s", of, c.Old.Name), old, next)
+			l.addSettings(fmt.Sprintf("%s: server %s", of, c.Old.Name), c.Old.unexplained(), c.New.unexplained())
 		}
 	}
 }

@@ -26,8 +26,8 @@ const (
 // Merge merges the parts into a plan without a revision. The error joins everything that is wrong, each with its place.
 //
 // If several sources have a server, the first one wins: the file, then the sources of the backend in the order of
-// [Sources]. A backend with discovery may have no servers. Sources that the file does not have are ignored, and so are
-// overrides of servers that do not exist.
+// [Sources], then what operators have added. A backend with discovery may have no servers. Sources that the file does
+// not have are ignored, and so are overrides of servers that do not exist.
 func Merge(parts Parts) (*Plan, error) { return MergeFrom(nil, &parts, nil) }
 
 // MergeFrom merges like [Merge], and shares what is equal with the plan before: equal settings are the same pointer.
@@ -38,7 +38,10 @@ func MergeFrom(before *Plan, parts *Parts, unchanged func(backend string) bool) 
 	if err != nil {
 		return nil, err
 	}
-	m := merger{parts: parts, merged: w, file: &w.File, before: before, unchanged: unchanged}
+	m := merger{
+		parts: parts, merged: w, file: &w.File, before: before, unchanged: unchanged, drains: sortDrainRules(parts.Drains),
+	}
+	m.collectAdded()
 	c := m.file.Config
 	m.plan = &Plan{Limits: c.Limits, Drain: c.Drain, Upgrade: c.Upgrade, AccessLog: c.AccessLog}
 	m.listeners()
@@ -67,6 +70,8 @@ type merger struct {
 	before     *Plan // may be nil
 	unchanged  func(backend string) bool
 	plan       *Plan
+	drains     drainRules
+	added      map[string][]ServerKey              // servers that operators have added, by backend
 	keysBefore map[[sha256.Size]byte]*certs.Server // of the plan before, by fingerprint; nil until needed
 	problems   []config.Problem                    // of the file
 	errs       []error                             // of discovered servers
@@ -197,10 +202,7 @@ func (m *merger) backend(index int) {
 	for _, source := range Sources(c) {
 		b.addDiscovered(m.parts.Discovered[source])
 	}
-	for i := range b.servers {
-		s := &b.servers[i]
-		m.parts.Overrides[ServerKey{c.Name, s.Address}].apply(s)
-	}
+	b.override(c.Name)
 	slices.SortFunc(b.servers, func(x, y Server) int { return x.Address.Compare(y.Address) })
 	m.plan.Backends = append(m.plan.Backends, Backend{
 		Settings: m.reuseSettings(c), Servers: b.servers, Keys: m.reuseClientKeys(c.Name),
@@ -332,16 +334,28 @@ func (s *Server) problem() string {
 		return fmt.Sprintf("%s is not the address of one machine", ip)
 	case s.Address.Port() == 0 && !s.Address.IsUnix():
 		return fmt.Sprintf("%s: port 0 cannot be connected to", ip)
+	}
+	if text := s.settingsProblem(); text != "" {
+		return fmt.Sprintf("%s: %s", s.Address, text)
+	}
+	return ""
+}
+
+// settingsProblem returns what is wrong with the settings of a server, address aside, or "".
+func (s *Server) settingsProblem() string {
+	switch {
 	case len(s.Name) > maxName:
-		return fmt.Sprintf("%s: a name of more than %d bytes", s.Address, maxName)
+		return fmt.Sprintf("a name of more than %d bytes", maxName)
+	case len(s.Locality) > maxName:
+		return fmt.Sprintf("a locality of more than %d bytes", maxName)
 	case s.Weight < 0 || s.Weight > maxWeight:
-		return fmt.Sprintf("%s: weight %d is out of range: write 0 to %d", s.Address, s.Weight, maxWeight)
+		return fmt.Sprintf("weight %d is out of range: write 0 to %d", s.Weight, maxWeight)
 	case s.Priority < 0:
-		return fmt.Sprintf("%s: priority %d is negative", s.Address, s.Priority)
+		return fmt.Sprintf("priority %d is negative", s.Priority)
 	case s.MaxConnections < 0:
-		return fmt.Sprintf("%s: max_connections %d is negative", s.Address, s.MaxConnections)
+		return fmt.Sprintf("max_connections %d is negative", s.MaxConnections)
 	case int(s.State) >= len(states):
-		return fmt.Sprintf("%s: %s is unknown", s.Address, s.State)
+		return fmt.Sprintf("%s is unknown", s.State)
 	}
 	return ""
 }

@@ -59,7 +59,8 @@ func TestMerge(t *testing.T) {
 	want := []Server{
 		{Name: "10.0.0.1:80", Address: at("10.0.0.1:80"), Weight: 1, Origin: "f:5:15"},
 		{Name: "two", Address: at("10.0.0.2:80"), Weight: 9, Origin: "override of f:5:30"},
-		{Name: "three", Address: at("10.0.0.3:80"), Weight: 1, State: Drain, Origin: "override of dns a.test"},
+		{Name: "three", Address: at("10.0.0.3:80"), Weight: 1, State: Drain, Origin: "override of dns a.test",
+			Reason: "set by an operator"},
 		{Name: "10.0.0.4:80", Address: at("10.0.0.4:80"), Weight: 1, Origin: "dns a.test"},
 	}
 	if diff := cmp.Diff(want, p.Backend("app").Servers, cmpopts.EquateComparable(serveraddr.Addr{})); diff != "" {

@@ -8,16 +8,18 @@ type Parts struct {
 	Control    *Control // nil without a control plane
 	Discovered map[Source][]Server
 	Overrides  map[ServerKey]Override
+	Drains     map[DrainRule]Stamp // of servers, by operators
 
 	merged *mergedFile // of File and Control; see mergeFile
 }
 
 // With returns a copy of p with the edits made.
 func (p Parts) With(edits ...func(*Parts) error) (Parts, error) {
-	discovered, overrides := p.Discovered, p.Overrides
-	p.Discovered, p.Overrides = map[Source][]Server{}, map[ServerKey]Override{}
+	discovered, overrides, drains := p.Discovered, p.Overrides, p.Drains
+	p.Discovered, p.Overrides, p.Drains = map[Source][]Server{}, map[ServerKey]Override{}, map[DrainRule]Stamp{}
 	maps.Copy(p.Discovered, discovered)
 	maps.Copy(p.Overrides, overrides)
+	maps.Copy(p.Drains, drains)
 	was := p
 	for _, edit := range edits {
 		if err := edit(&p); err != nil {
@@ -30,13 +32,14 @@ func (p Parts) With(edits ...func(*Parts) error) (Parts, error) {
 	return p, nil
 }
 
-// forget removes the servers of sources and the overrides of backends that no longer exist. Before the first plan,
-// overrides stay while a control plane has not answered: it may have their backends.
+// forget removes the servers of sources, and the overrides and drains of backends, that no longer exist. Before the
+// first plan, overrides stay while a control plane has not answered: it may have their backends.
 func (p *Parts) forget(first bool) {
 	known := p.Sources()
 	maps.DeleteFunc(p.Discovered, func(s Source, _ []Server) bool { return !known[s] })
 	if !first || p.Control != nil || !p.File.Config.XDS.Enabled() {
 		maps.DeleteFunc(p.Overrides, func(k ServerKey, _ Override) bool { return !p.Has(k.Backend) })
+		maps.DeleteFunc(p.Drains, func(r DrainRule, _ Stamp) bool { return r.Backend != "" && !p.Has(r.Backend) })
 	}
 }
 

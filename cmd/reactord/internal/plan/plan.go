@@ -58,7 +58,12 @@ type Server struct {
 	// Check and Agent override those of the backend; nil if the server has none of its own. See [Server.WithChecks].
 	Check  *config.ServerCheck
 	Agent  *config.ServerAgent
+	Health Health // auto, unless an operator forces it
 	Origin string // where it comes from, for people: "FILE:LINE:COLUMN", "dns NAME", …
+	// Reason and HealthReason say why State and Health are not those of the source, for people; "" if they are.
+	Reason       string
+	HealthReason string
+	ByHand       bool // an operator has added it, and no source has it
 }
 
 // ListenerKey identifies a listener across plans. It includes what the kernel cannot change on an open socket: a

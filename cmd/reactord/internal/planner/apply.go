@@ -87,7 +87,7 @@ func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*plan
 			return parts.Blame(err)
 		}
 	}
-	p.good = parts
+	p.good, p.expires = parts, parts.NextExpiry()
 	p.inForce.Store(parts.Merged())
 	p.plan.Store(next)
 	p.log(d)

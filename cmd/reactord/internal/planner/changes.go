@@ -2,12 +2,11 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"go.uber.org/zap"
 )
 
@@ -20,11 +19,11 @@ type change struct {
 	done     func(error) // called with the result
 }
 
-// takeChanges takes the reports and overrides since the last call, and returns all changes that are complete.
-func (p *Planner) takeChanges() []change {
+// takeChanges takes the reports and edits since the last call, and returns all changes that are complete.
+func (p *Planner) takeChanges(now time.Time) []change {
 	p.mu.Lock()
-	reports, overrides := p.reports, p.overrides
-	p.reports, p.overrides = map[plan.Source]report{}, nil
+	reports, edits := p.reports, p.edits
+	p.reports, p.edits = map[plan.Source]report{}, nil
 	p.mu.Unlock()
 	var all []change
 	p.moveEarlyReports(reports)
@@ -41,10 +40,13 @@ func (p *Planner) takeChanges() []change {
 			p.noteFound(s, false, r.err)
 		}
 	}
-	for _, o := range overrides {
-		if c, ok := p.overrideChange(o); ok {
+	for _, e := range edits {
+		if c, ok := p.editChange(e); ok {
 			all = append(all, c)
 		}
+	}
+	if p.expire(now) {
+		all = append(all, p.expiryChange(now))
 	}
 	if len(all) > 0 {
 		for _, s := range slices.SortedFunc(maps.Keys(p.refused), plan.CompareSources) {
@@ -165,57 +167,65 @@ func (p *Planner) noteFound(s plan.Source, came bool, err error) {
 	p.notes.find(s, p.Plan().Revision, len(p.good.Discovered[s]), came, err)
 }
 
-// overrideChange returns the change of an override. If it names no server, it ends with an error, and ok is false.
-func (p *Planner) overrideChange(o override) (c change, ok bool) {
-	key, err := p.serverKey(o.backend, o.server)
-	if _, overridden := p.good.Overrides[key]; err == nil && !overridden && len(p.good.Overrides) >= maxOverrides {
-		err = fmt.Errorf("there are %d overrides already", maxOverrides)
-	}
-	if err != nil {
-		o.done <- err
+// editChange returns the change of an edit. If it cannot be made of the parts in force, it ends with an error, and ok
+// is false: others do not wait for it.
+func (p *Planner) editChange(e edit) (c change, ok bool) {
+	in := p.Plan()
+	apply := func(parts *plan.Parts) error { return e.apply(in, parts) }
+	if in == nil {
+		e.done <- ErrNoServer
 		return change{}, false
 	}
-	return change{
-		backends: []string{o.backend},
-		edit: func(parts *plan.Parts) error {
-			switch {
-			case !parts.Has(o.backend): // a file in the same plan has removed it
-				return fmt.Errorf("backend %q: %w", o.backend, ErrNoServer)
-			case o.IsZero():
-				delete(parts.Overrides, key)
-			default:
-				parts.Overrides[key] = o.Override
-			}
-			return nil
-		},
+	if _, err := p.good.With(apply); err != nil {
+		e.done <- err
+		return change{}, false
+	}
+	c = change{
+		edit: apply,
 		done: func(err error) {
 			if err == nil {
-				p.notes.override(p.good.Overrides)
+				p.noteOverrides()
 			}
-			o.done <- err
+			e.done <- err
 		},
-	}, true
+	}
+	if e.backend != "" {
+		c.backends = []string{e.backend}
+	}
+	return c, true
 }
 
-// serverKey finds a server of the plan in force by its name or address, or one with an override by its address.
-func (p *Planner) serverKey(backend, server string) (plan.ServerKey, error) {
-	in := p.Plan()
-	if in == nil {
-		return plan.ServerKey{}, ErrNoServer
+// expiryChange ends the overrides that have expired by now.
+func (p *Planner) expiryChange(now time.Time) change {
+	due, _ := p.good.With() // a copy
+	ended := due.Expire(now)
+	c := change{
+		backends: []string{},
+		edit:     func(parts *plan.Parts) error { parts.Expire(now); return nil },
+		done: func(err error) {
+			if err != nil {
+				p.cfg.Log.Error("cannot end the forced health of servers: trying again", zap.Error(err))
+				return
+			}
+			p.noteOverrides()
+			for _, key := range ended {
+				p.cfg.Log.Info("the forced health of a server has expired", zap.String("backend", key.Backend),
+					zap.Stringer("address", key.Address))
+			}
+		},
 	}
-	b := in.Backend(backend)
-	if b == nil {
-		return plan.ServerKey{}, fmt.Errorf("backend %q: %w", backend, ErrNoServer)
+	for _, key := range ended {
+		c.backends = append(c.backends, key.Backend)
 	}
-	if s := b.Server(server); s != nil {
-		return plan.ServerKey{Backend: backend, Address: s.Address}, nil
+	return c
+}
+
+// noteOverrides records overrides and drains that may have changed.
+func (p *Planner) noteOverrides() {
+	p.notes.override(p.good.Overrides, p.good.Drains)
+	if p.cfg.Overridden != nil {
+		p.cfg.Overridden(p.good.Overrides, p.good.Drains)
 	}
-	if at, err := serveraddr.Parse(server); err == nil {
-		if key := (plan.ServerKey{Backend: backend, Address: at}); !p.good.Overrides[key].IsZero() {
-			return key, nil
-		}
-	}
-	return plan.ServerKey{}, fmt.Errorf("server %q of backend %q: %w", server, backend, ErrNoServer)
 }
 
 // finishReload ends the reload in progress, and sends its result to all who wait for it.
@@ -239,7 +249,7 @@ func (p *Planner) finishUpdate(a *sourceWait) {
 	known := p.good.Sources()
 	maps.DeleteFunc(p.refused, func(s plan.Source, _ []plan.Server) bool { return !known[s] })
 	p.notes.keep(known)
-	p.notes.override(p.good.Overrides)
+	p.noteOverrides()
 	for _, s := range slices.SortedFunc(maps.Keys(a.early), plan.CompareSources) { // they are logged
 		p.noteFound(s, a.early[s].servers != nil, a.early[s].err)
 	}

@@ -8,7 +8,7 @@
 //
 // [Planner.Start] reads the file, begins the target, and returns when the first plan is in force. Then
 // [Planner.Reload] reads the file again, [Planner.Discovered] reports what a source has found, [Planner.Override]
-// changes a server, and [Planner.Control] replaces the part of a control plane.
+// and [Planner.Edit] change what operators set of servers, and [Planner.Control] replaces the part of a control plane.
 //
 // # What it guarantees
 //

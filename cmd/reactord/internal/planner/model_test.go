@@ -256,7 +256,10 @@ func (w *world) answered(s plan.Source, status *Status) error {
 	return nil
 }
 
-func sameOverride(a, b plan.Override) bool { return cmp.Equal(a, b) }
+func sameOverride(a, b plan.Override) bool {
+	a.Name, b.Name = "", "" // for people
+	return cmp.Equal(a, b)
+}
 
 // acceptable is whether parts can come into force now: the oracle for a change that comes alone. room: items of the
 // control plane make room.

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -26,14 +25,14 @@ type Planner struct {
 	inForce atomic.Pointer[plan.File]
 
 	// Input since the last step.
-	mu        sync.Mutex
-	reloads   []chan error
-	overrides []override
-	controls  []controlUpdate
-	reports   map[plan.Source]report
-	read      *loadResult
-	pending   bool // there is input
-	closed    bool
+	mu       sync.Mutex
+	reloads  []chan error
+	edits    []edit
+	controls []controlUpdate
+	reports  map[plan.Source]report
+	read     *loadResult
+	pending  bool // there is input
+	closed   bool
 
 	notes   *notes
 	wake    chan struct{} // has room for one
@@ -48,6 +47,7 @@ type Planner struct {
 	loading  *fileLoad                     // nil without a reload in progress
 	coming   *controlUpdate                // nil without an update in progress
 	gathered time.Time                     // when the changes so far are put in force; zero without any
+	expires  time.Time                     // when the first override expires; zero without any
 }
 
 // Config configures a [Planner].
@@ -64,9 +64,13 @@ type Config struct {
 	// Committed is called after each plan that was put in force, on the planner's goroutine. It does not block. May
 	// be nil.
 	Committed func(f *plan.File, d plan.Diff)
-	// Overrides are those of the process before this one, in effect from the first plan on. Those of servers that do
-	// not exist have no effect.
+	// Overrides and Drains are those of the process before this one, in effect from the first plan on. Those of servers
+	// that do not exist have no effect.
 	Overrides map[plan.ServerKey]plan.Override
+	Drains    map[plan.DrainRule]plan.Stamp
+	// Overridden is called, on the planner's goroutine, when overrides or drains may have changed, with maps that do not
+	// change. It does not block. May be nil.
+	Overridden func(map[plan.ServerKey]plan.Override, map[plan.DrainRule]plan.Stamp)
 	// Control is the part of the control plane from the first plan on: of the process before this one, or the last good
 	// one. May be nil.
 	Control *plan.Control
@@ -88,14 +92,15 @@ type Config struct {
 const (
 	defaultGather      = 10 * time.Millisecond
 	defaultFirstAnswer = 5 * time.Second
-	maxLines           = 100   // logged for one plan
-	maxOverrides       = 10000 // kept
+	maxLines           = 100         // logged for one plan
+	expiryRetry        = time.Second // after a plan without an expired override was refused
 )
 
-type override struct {
-	backend, server string
-	plan.Override
-	done chan error
+// edit is a change of overrides or drains.
+type edit struct {
+	backend string // "": any
+	apply   func(in *plan.Plan, parts *plan.Parts) error
+	done    chan error
 }
 
 // report is the result of a source's lookup.
@@ -105,7 +110,7 @@ type report struct {
 }
 
 // ErrNoServer reports an override of a backend or a server that does not exist.
-var ErrNoServer = errors.New("no such server")
+var ErrNoServer = plan.ErrNoServer
 
 // New returns a planner without a plan. [Planner.Start] starts it.
 func New(cfg Config) *Planner {
@@ -115,7 +120,8 @@ func New(cfg Config) *Planner {
 		cfg.Log = zap.NewNop()
 	}
 	return &Planner{
-		cfg: cfg, good: plan.Parts{Control: cfg.Control, Overrides: cfg.Overrides}, notes: newNotes(cfg.Log),
+		cfg: cfg, good: plan.Parts{Control: cfg.Control, Overrides: cfg.Overrides, Drains: cfg.Drains},
+		notes:   newNotes(cfg.Log),
 		reports: map[plan.Source]report{}, refused: map[plan.Source][]plan.Server{},
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
@@ -173,7 +179,23 @@ func (p *Planner) Override(backend, server string, o plan.Override) error {
 // BeginOverride replaces the override of a server by a valid one. It sends the result that [Planner.Override] waits
 // for.
 func (p *Planner) BeginOverride(backend, server string, o plan.Override) <-chan error {
-	return p.request(func(done chan error) { p.overrides = append(p.overrides, override{backend, server, o, done}) })
+	return p.beginEdit(backend, func(in *plan.Plan, parts *plan.Parts) error {
+		return parts.EditOverride(in, backend, server, func(into *plan.Override) error {
+			*into = o
+			return nil
+		})
+	})
+}
+
+// Edit changes overrides and drains of a backend, or of any backend if that is "". It returns when that is in force, or
+// with the reason why it is not, such as an error of edit. edit has the plan in force, is called on the planner's
+// goroutine, perhaps several times, and changes only its parts.
+func (p *Planner) Edit(ctx context.Context, backend string, edit func(in *plan.Plan, parts *plan.Parts) error) error {
+	return p.await(ctx, p.beginEdit(backend, edit))
+}
+
+func (p *Planner) beginEdit(backend string, change func(*plan.Plan, *plan.Parts) error) <-chan error {
+	return p.request(func(done chan error) { p.edits = append(p.edits, edit{backend, change, done}) })
 }
 
 // Control replaces the part of the control plane, or removes it if c is nil. It returns when that is in force, or with

@@ -19,6 +19,7 @@ type Status struct {
 	// Discovered has the sources of the plan in force, in the order of their backends, kinds and names.
 	Discovered []SourceStatus
 	Overrides  map[plan.ServerKey]plan.Override
+	Drains     map[plan.DrainRule]plan.Stamp // of servers
 	Reloads    stats.Reloads
 }
 
@@ -39,7 +40,8 @@ type notes struct {
 	mu         sync.Mutex
 	file       SourceStatus
 	discovered map[plan.Source]*SourceStatus
-	overrides  map[plan.ServerKey]plan.Override // replaced as a whole
+	overrides  map[plan.ServerKey]plan.Override // replaced as a whole, as drains
+	drains     map[plan.DrainRule]plan.Stamp
 	reloads    stats.Reloads
 }
 
@@ -50,7 +52,8 @@ func newNotes(log *zap.Logger) *notes {
 func (n *notes) status(revision uint64) Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	s := Status{Revision: revision, File: n.file, Overrides: maps.Clone(n.overrides), Reloads: n.reloads}
+	s := Status{Revision: revision, File: n.file, Overrides: maps.Clone(n.overrides), Drains: maps.Clone(n.drains),
+		Reloads: n.reloads}
 	for _, d := range n.discovered {
 		s.Discovered = append(s.Discovered, *d)
 	}
@@ -111,10 +114,10 @@ func (n *notes) keep(known map[plan.Source]bool) {
 	maps.DeleteFunc(n.discovered, func(s plan.Source, _ *SourceStatus) bool { return !known[s] })
 }
 
-func (n *notes) override(overrides map[plan.ServerKey]plan.Override) {
+func (n *notes) override(overrides map[plan.ServerKey]plan.Override, drains map[plan.DrainRule]plan.Stamp) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.overrides = overrides
+	n.overrides, n.drains = overrides, drains
 }
 
 func (s *SourceStatus) note(revision uint64, servers int, came bool, err error) {

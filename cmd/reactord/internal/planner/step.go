@@ -19,11 +19,11 @@ func (p *Planner) Step(ctx context.Context) (next time.Time) {
 	now := p.now()
 	read := p.takeInput(now)
 	if p.takeDue(now) || read {
-		p.apply(ctx, p.takeChanges())
+		p.apply(ctx, p.takeChanges(now))
 	}
 	p.load(ctx)
 	p.nextControl()
-	next = p.gathered
+	next = earlier(p.gathered, p.expires)
 	if p.loading != nil {
 		next = earlier(next, p.loading.until)
 	}
@@ -64,7 +64,7 @@ func (p *Planner) beginGathering(now time.Time) {
 	}
 }
 
-// takeDue reports whether a wait has ended: of changes for others, or of a part for its new sources.
+// takeDue reports whether a wait has ended: of changes for others, of a part for its new sources, or of an override.
 func (p *Planner) takeDue(now time.Time) (due bool) {
 	if !p.gathered.IsZero() && !now.Before(p.gathered) {
 		p.gathered, due = time.Time{}, true
@@ -75,7 +75,19 @@ func (p *Planner) takeDue(now time.Time) (due bool) {
 	if p.coming != nil && p.coming.expire(now) {
 		due = true
 	}
-	return due
+	return due || p.expired(now)
+}
+
+// expired reports whether an override has expired.
+func (p *Planner) expired(now time.Time) bool { return !p.expires.IsZero() && !now.Before(p.expires) }
+
+// expire reports the same, and lets some time pass before the next attempt if this one fails.
+func (p *Planner) expire(now time.Time) bool {
+	expired := p.expired(now)
+	if expired {
+		p.expires = now.Add(expiryRetry)
+	}
+	return expired
 }
 
 // now returns the time.

@@ -32,6 +32,8 @@ import (
 //   - while a server is up by its check and has room, no client is refused for want of one;
 //   - while one is up, no client gets one that its check calls down, panic aside;
 //   - what a client does ejects no server that works;
+//   - a server that an operator forces down gets no client, not even in panic; one that is forced up may be chosen,
+//     whatever its checks and ejection say;
 //   - when all servers are well again, all of them get connections, in proportion to their weights;
 //   - each connection has one line in the access log.
 //
@@ -57,7 +59,8 @@ func TestSimulationOfPolicies(t *testing.T) {
 	if seeds < 60 {
 		return
 	}
-	if saw.served < 1000 || saw.failed < 100 || saw.hung < 100 || saw.down < 100 || saw.ejected < 20 || saw.plans < 100 {
+	if saw.served < 1000 || saw.failed < 100 || saw.hung < 100 || saw.down < 100 || saw.ejected < 20 || saw.plans < 100 ||
+		saw.out == 0 || saw.trusted < 100 {
 		t.Errorf("the simulation did not try enough: %+v", saw)
 	}
 }
@@ -67,6 +70,7 @@ type policySightings struct {
 	served, failed, hung int // clients
 	down, ejected        int // transitions of servers
 	plans                int
+	out, trusted         int // observations of servers that are forced down in panic, and up while they fail
 }
 
 // policySimulation is a proxy with checked servers that fail, and clients that come all the time.
@@ -77,7 +81,8 @@ type policySimulation struct {
 	log     string // the file of the access log
 	backend config.Backend
 	servers []*flakyServer
-	stopped bool // the servers do
+	plan    *plan.Plan // the last one that was drawn
+	stopped bool       // the servers do
 	visits  []*visit
 	asking  int        // clients that are connected
 	reloads []int64    // when a plan was put in force
@@ -134,8 +139,9 @@ type visit struct {
 
 // fact is what a plan says of a server, and what the proxy has found out.
 type fact struct {
-	state upstream.State
-	share int // weight; 0: it is not in the plan, or gets nothing
+	state  upstream.State
+	share  int // weight; 0: it is not in the plan, or gets nothing
+	health plan.Health
 }
 
 // mode is how a server behaves.
@@ -240,9 +246,13 @@ func (s *policySimulation) draw() *plan.Plan {
 		case 5:
 			continue
 		}
+		if rng.IntN(8) == 0 {
+			server.Health = plan.Health(1 + rng.IntN(2))
+		}
 		out.Servers = append(out.Servers, server)
 	}
 	p.Backends = []plan.Backend{out}
+	s.plan = p
 	return p
 }
 
@@ -276,11 +286,24 @@ func (s *policySimulation) drive(t *simring.Thread) {
 	for _, f := range s.servers {
 		f.become(working)
 	}
+	s.reload(t, s.unforced())
 	t.Sleep(30 * time.Second) // checks pass, and slow starts end
 	s.stopped = true
 	t.Until(func() bool { return clients.Ended() && hostile.Ended() && s.asking == 0 })
 	s.spread(t)
 	s.proxy.each((*worker).drain)
+}
+
+// unforced returns the last plan without forced health.
+func (s *policySimulation) unforced() *plan.Plan {
+	next := *s.plan
+	next.Backends = slices.Clone(next.Backends)
+	servers := slices.Clone(next.Backends[0].Servers)
+	for i := range servers {
+		servers[i].Health = plan.HealthAuto
+	}
+	next.Backends[0].Servers = servers
+	return &next
 }
 
 // swap lets a server return just when another one dies.
@@ -440,6 +463,7 @@ func (s *policySimulation) watch(t *simring.Thread) {
 		facts := make([]fact, len(s.servers))
 		for b, servers := range s.proxy.upstreams.All() {
 			s.watchPanic(now, b.Group().Panic())
+			s.watchForced(now, b.Group())
 			for _, server := range servers {
 				s.watchServer(now, server, facts)
 			}
@@ -461,9 +485,40 @@ func (s *policySimulation) watchPanic(now int64, panics bool) {
 	}
 }
 
+// watchForced asserts that the group has the servers that are forced up, and not those that are forced down.
+func (s *policySimulation) watchForced(now int64, g *upstream.Group) {
+	for i, server := range g.Servers {
+		f := s.servers[s.indexOf(server.Address)]
+		forced := func(h plan.Health) bool {
+			return server.Forced() == h &&
+				f.known.always(now-publishing, now, func(f fact) bool { return f.health == h && f.share > 0 })
+		}
+		switch {
+		case forced(plan.HealthDown):
+			if g.Panic() {
+				s.saw.out++
+			}
+			if g.InUse(i) {
+				s.k.Errorf("%s: server %d is forced down, and may be chosen", s.describe(), f.index)
+			}
+		case forced(plan.HealthUp) && f.last().state == upstream.Up:
+			if f.mode != working {
+				s.saw.trusted++
+			}
+			if !g.InUse(i) {
+				s.k.Errorf("%s: server %d is forced up, and may not be chosen", s.describe(), f.index)
+			}
+		}
+	}
+}
+
 func (s *policySimulation) watchServer(now int64, server *upstream.Server, facts []fact) {
 	f, state := s.servers[s.indexOf(server.Address)], server.State()
-	facts[f.index] = fact{state, server.Stats().Weight}
+	read := server.Stats()
+	facts[f.index] = fact{state, read.Weight, server.Forced()}
+	if server.Forced() == plan.HealthUp && read.AdminState == "up" && state != upstream.Up {
+		s.k.Errorf("%s: server %d is forced up, and is %v: %s", s.describe(), f.index, state, read.Reason)
+	}
 	if before := f.last(); before.state != state {
 		switch state {
 		case upstream.Down:
@@ -595,6 +650,7 @@ func (s *policySimulation) judge(v *visit, l *logLine) {
 	default:
 		s.saw.failed++
 	}
+	s.judgeForced(v, l, from, to)
 	good := s.findGood(from, to)
 	if good == nil {
 		return
@@ -610,6 +666,18 @@ func (s *policySimulation) judge(v *visit, l *logLine) {
 	if f.known.always(from, to, func(f fact) bool { return f.state == upstream.Down }) {
 		s.k.Errorf("%s: the client %v was sent to server %d at %v, which is down by its check, and server %d is not",
 			s.describe(), v.client, f.index, time.Duration(v.began), good.index)
+	}
+}
+
+// judgeForced asserts that a client has not got a server that is forced down.
+func (s *policySimulation) judgeForced(v *visit, l *logLine, from, to int64) {
+	if !l.Server.IsValid() {
+		return
+	}
+	f := s.servers[s.indexOf(l.Server)]
+	if f.known.always(from, to, func(f fact) bool { return f.health == plan.HealthDown && f.state == upstream.Down }) {
+		s.k.Errorf("%s: the client %v was sent to server %d at %v, which is forced down", s.describe(), v.client, f.index,
+			time.Duration(v.began))
 	}
 }
 

@@ -56,7 +56,7 @@ func (e *ejection) Run() {
 	}
 	s.counters.inARow.Store(0)
 	switch {
-	case s.State() != Up:
+	case s.State() != Up || s.plan.Load().Health != plan.HealthAuto: // forced up
 	case s.Backend.mayEject(s):
 		e.begin(n)
 	case s.isChecked():
@@ -145,7 +145,7 @@ func (b *Backend) candidates() candidates {
 		switch {
 		case !st.couldServe(p):
 			continue
-		case st.states[signalEjection] == Ejected:
+		case st.isEjected():
 			c.ejected++
 		default:
 			c.serving++
@@ -163,7 +163,7 @@ func (c *candidates) substitutes(s *Server) (n int) {
 	if n = c.serving; s.isChecked() {
 		n = c.byPriority[priority(p)]
 	}
-	if st.couldServe(p) && st.states[signalEjection] != Ejected {
+	if st.couldServe(p) && !st.isEjected() {
 		n-- // itself
 	}
 	return n
@@ -191,7 +191,7 @@ func (b *Backend) endEjections() {
 	}
 	for i, s := range b.member.servers {
 		st := s.status.Load()
-		if st.states[signalEjection] == Ejected && st.couldServe(&b.member.plan.Servers[i]) && c.substitutes(s) == 0 {
+		if st.isEjected() && st.couldServe(&b.member.plan.Servers[i]) && c.substitutes(s) == 0 {
 			s.ejection.end()
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream/balance"
 )
@@ -44,17 +45,18 @@ func newGroup(m *membership, old *Group) *Group {
 	for i, s := range m.servers {
 		p := &m.plan.Servers[i]
 		st := s.status.Load()
-		state, weight := st.stateIn(planned(p)), st.weight(p.Weight)
+		state, weight := st.stateIn(p), st.weight(p.Weight)
 		if !state.eligible() || weight == 0 {
 			continue
 		}
-		if m.unchecked {
+		forcedDown := p.Health == plan.HealthDown
+		if m.unchecked && !forcedDown {
 			state = Up
 		}
 		g.Servers = append(g.Servers, s)
 		g.made.servers = append(g.made.servers, balance.Server{
 			Key: p.Address, Weight: weight, Priority: p.Priority, Backup: p.Backup, Locality: p.Locality,
-			Healthy: state == Up, Ejected: state == Ejected, Waiting: state == Waiting, Load: &s.Load,
+			Healthy: state == Up, Ejected: state == Ejected, Waiting: state == Waiting, Out: forcedDown, Load: &s.Load,
 		})
 	}
 	g.made.policy.SubsetKey = subsetKey(&g.made.policy)

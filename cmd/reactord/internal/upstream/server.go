@@ -1,7 +1,7 @@
 package upstream
 
 import (
-	"strings"
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +58,7 @@ func newServer(b *Backend, settings *config.Backend, p *plan.Server, slowly bool
 		st.permille = slowStartPermille
 	}
 	st.states[signalPlan], st.reasons[signalPlan] = planned(p), planReason(p)
+	st.forced = forced{p.Health, p.HealthReason}
 	if waits(&settings.Check) {
 		st.states[signalCheck], st.reasons[signalCheck] = Waiting, reasonUnchecked
 	}
@@ -94,6 +95,9 @@ func (s *Server) Plain() bool { return s.plan.Load().Plain }
 
 // State returns the server's state. It may be called from any thread.
 func (s *Server) State() State { return s.status.Load().state() }
+
+// Forced returns the health that an operator forces. It may be called from any thread.
+func (s *Server) Forced() plan.Health { return s.status.Load().forced.health }
 
 // ClosesConnections reports whether the server is down and its connections are closed then. It may be called from any
 // goroutine.
@@ -145,8 +149,19 @@ func (s *Server) join(p *plan.Server) {
 			s.resume()
 		}
 	}
-	s.report(signalPlan, planned(p), planReason(p))
+	s.adopt(planned(p), planReason(p), forced{p.Health, p.HealthReason})
 	s.setLimit()
+}
+
+// adopt handles the state and the forced health of a plan.
+func (s *Server) adopt(state State, reason string, f forced) {
+	before := s.status.Load()
+	if before.states[signalPlan] == state && before.reasons[signalPlan] == reason && before.forced == f {
+		return
+	}
+	after := *before
+	after.states[signalPlan], after.reasons[signalPlan], after.forced = state, reason, f
+	s.change(signalPlan, before, &after)
 }
 
 // planReason returns why a server is not up in a plan.
@@ -154,10 +169,7 @@ func planReason(p *plan.Server) string {
 	if p.State == plan.Up {
 		return ""
 	}
-	if strings.HasPrefix(p.Origin, plan.Overridden) {
-		return "set by an operator"
-	}
-	return "set by the configuration"
+	return cmp.Or(p.Reason, "set by the configuration")
 }
 
 // leave ends what runs for a server that has left the plan.
@@ -208,15 +220,19 @@ func (s *Server) change(v signal, before, after *status) {
 		s.Backend.surprises.Add(1)
 		s.Backend.publishSoon()
 	}
-	if entered(before, after, Down) && s.Backend.Settings().Check.CloseOnDown && s.Backend.directory.OnDown != nil {
+	if enteredDown(before, after) && s.Backend.Settings().Check.CloseOnDown && s.Backend.directory.OnDown != nil {
 		s.Backend.directory.OnDown(s)
 	}
 }
 
-// entered reports whether a check or the agent has newly reported a state.
-func entered(before, after *status, state State) bool {
+// enteredDown reports whether a server has newly gone down: a check or the agent says so, and the server is not forced
+// up; or it is forced down, or no longer forced up.
+func enteredDown(before, after *status) bool {
+	if before.forced.health != after.forced.health {
+		return before.state() != Down && after.state() == Down
+	}
 	for _, v := range []signal{signalCheck, signalAgent} {
-		if before.states[v] != state && after.states[v] == state {
+		if before.states[v] != Down && after.forced.visible(after.states[v]) == Down {
 			return true
 		}
 	}

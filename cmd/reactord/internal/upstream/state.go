@@ -17,6 +17,9 @@ import (
 //	ejection    Up → Ejected                         Failures connects in a row have failed
 //	            Ejected → Up                         its time has passed, its check has passed Rise times, no other
 //	                                                 server can serve, or ejection is disabled
+//
+// An operator may force the health of a server. Up hides what the checks and ejection say, and that the agent says
+// down; Down is at least Down, and then even panic does not use the server. The hidden states go on meanwhile.
 type State uint8
 
 // The states of a server.
@@ -61,28 +64,66 @@ const (
 type status struct {
 	states  [signalCount]State
 	reasons [signalCount]string // for people
-	since   time.Time           // when it entered the state
-	down    time.Duration       // total time down or ejected before that
+	forced  forced
+	since   time.Time     // when it entered the state
+	down    time.Duration // total time down or ejected before that
 
 	agentPercent int // percentage of the weight
 	permille     int // share of the weight during a slow start; otherwise 1000
 }
 
-// deciding returns the signal with the most severe state.
-func (s *status) deciding() signal {
-	v := signalPlan
-	for i, state := range s.states {
-		if state > s.states[v] {
-			v = signal(i)
-		}
-	}
-	return v
+// forced is the health that an operator forces.
+type forced struct {
+	health plan.Health
+	reason string
 }
 
-func (s *status) state() State { return s.states[s.deciding()] }
+// visible returns the state of a signal as far as the forced health does not hide it.
+func (f *forced) visible(state State) State {
+	if f.health == plan.HealthUp && state < Drain {
+		return Up
+	}
+	return state
+}
 
-// reason returns why the server is not up, or "" if it is.
-func (s *status) reason() string { return s.reasons[s.deciding()] }
+// signaled returns the most severe state of the signals, and the signal.
+func (s *status) signaled() (State, signal) {
+	state, v := s.states[signalPlan], signalPlan
+	for i := range s.states {
+		if next := s.forced.visible(s.states[i]); next > state {
+			state, v = next, signal(i)
+		}
+	}
+	return state, v
+}
+
+func (s *status) state() State {
+	state, _ := s.signaled()
+	if s.forced.health == plan.HealthDown {
+		return max(state, Down)
+	}
+	return state
+}
+
+// reason returns why the server is not up, or why it is up although its checks say otherwise; else "".
+func (s *status) reason() string {
+	state, v := s.signaled()
+	switch {
+	case s.forced.health == plan.HealthDown && state <= Down:
+		return s.forced.reason
+	case s.forced.health != plan.HealthUp || state != Up:
+		return s.reasons[v]
+	}
+	auto := *s
+	auto.forced = forced{}
+	if hidden := auto.reason(); hidden != "" {
+		return s.forced.reason + ": " + hidden
+	}
+	return s.forced.reason
+}
+
+// isEjected reports whether the server is ejected and not forced up.
+func (s *status) isEjected() bool { return s.forced.visible(s.states[signalEjection]) == Ejected }
 
 // downtime returns how long the server has been down or ejected.
 func (s *status) downtime(now time.Time) time.Duration {
@@ -95,14 +136,18 @@ func (s *status) downtime(now time.Time) time.Duration {
 // weight returns the current weight in thousandths.
 func (s *status) weight(of int) int { return of * s.agentPercent * s.permille / 100 }
 
-// stateIn returns the state if the plan reported another one.
-func (s *status) stateIn(planned State) State {
-	return max(planned, s.states[signalCheck], s.states[signalAgent], s.states[signalEjection])
+// stateIn returns the state if p were what the plan says of the server.
+func (s *status) stateIn(p *plan.Server) State {
+	next := *s
+	next.states[signalPlan], next.forced.health = planned(p), p.Health
+	return next.state()
 }
 
 // couldServe reports whether the server would get connections if it were not ejected.
 func (s *status) couldServe(p *plan.Server) bool {
-	return s.weight(p.Weight) > 0 && max(planned(p), s.states[signalCheck], s.states[signalAgent]) == Up
+	next := *s
+	next.states[signalEjection] = Up
+	return s.weight(p.Weight) > 0 && next.stateIn(p) == Up
 }
 
 // planned returns the state that a plan reports.

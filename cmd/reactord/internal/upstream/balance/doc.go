@@ -28,7 +28,8 @@
 // may be down without a change. The first set gets what it can carry, the next one what is left, and so on. If all
 // together cannot carry everything, each gets its proportion; and if then fewer servers of the backend are healthy
 // than the panic threshold, health is ignored. Servers that wait for their first result count as healthy there, but
-// are not used. In panic, a connection that has failed on a server still prefers healthy ones.
+// are not used. A server that is out counts as unhealthy, and not even panic uses it. In panic, a connection that has
+// failed on a server still prefers healthy ones.
 //
 // A connection for which its set has no server is offered to the other sets in order. It does not leave full servers
 // for a lower priority without a share: the caller lets it wait.

@@ -21,6 +21,7 @@ type Server struct {
 	Healthy  bool
 	Ejected  bool  // unhealthy because of failed connects: picked as a last resort
 	Waiting  bool  // its health is not known yet; excludes Healthy
+	Out      bool  // unhealthy, and not even used in panic
 	Load     *Load // its connections, over all loops; nil: counted by the group only, without a limit
 }
 
@@ -49,6 +50,7 @@ type member struct {
 	inverse float64 // of weight
 	healthy bool
 	waiting bool
+	out     bool // not even in panic
 	live    bool // may be picked
 }
 
@@ -88,7 +90,7 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 		next.accumulate(set)
 	}
 	for i := range servers {
-		if m := &next.members[i]; servers[i].Ejected && m.weight > 0 && !m.live {
+		if m := &next.members[i]; servers[i].Ejected && m.weight > 0 && !m.live && !m.out {
 			next.ejected = append(next.ejected, int32(i))
 		}
 	}
@@ -100,7 +102,7 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 
 func newMember(s *Server) member {
 	m := member{id: hashServer(s.Key), load: s.Load, weight: int64(min(s.Weight, MaxWeight))}
-	m.healthy, m.waiting = s.Healthy, s.Waiting && !s.Healthy
+	m.healthy, m.waiting, m.out = s.Healthy && !s.Out, s.Waiting && !s.Healthy && !s.Out, s.Out
 	if m.load == nil {
 		m.load = new(Load)
 	}

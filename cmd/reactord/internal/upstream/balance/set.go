@@ -80,7 +80,7 @@ func (g *Group) capacity(s *set, use func(*member) bool) float64 {
 }
 
 // usable reports whether a member would be used, weight and subset aside.
-func (g *Group) usable(m *member) bool { return m.healthy || g.panic && !m.waiting }
+func (g *Group) usable(m *member) bool { return m.healthy || g.panic && !m.waiting && !m.out }
 
 // promising reports whether a member is healthy or may turn out to be.
 func promising(m *member) bool { return m.healthy || m.waiting }
