@@ -31,13 +31,14 @@ type ctlCommand struct {
 	Listeners   ctlListeners   `cmd:"" help:"List the listeners."`
 	Backends    ctlBackends    `cmd:"" help:"List the backends."`
 	Servers     ctlServers     `cmd:"" help:"List the servers with their state."`
-	Server      ctlServer      `cmd:"" help:"Change the state or the weight of a server."`
+	Server      ctlServer      `cmd:"" help:"Add, remove and override servers."`
+	Overrides   ctlOverrides   `cmd:"" help:"List what operators have set of servers, added, removed and drained, or end it."`
 	Connections ctlConnections `cmd:"" help:"List open connections."`
 	Sources     ctlSources     `cmd:"" help:"List the clients that take the most: the top talkers."`
 	Explain     ctlExplain     `cmd:"" help:"Explain what would happen to a connection now, and why."`
 	Close       ctlClose       `cmd:"" help:"Close connections."`
 	Reload      ctlReload      `cmd:"" help:"Read the configuration file again."`
-	Drain       ctlDrain       `cmd:"" help:"Drain the process: it exits when all connections have ended."`
+	Drain       ctlDrain       `cmd:"" help:"Drain the process, which exits when all connections have ended, or the servers of a location or network."`
 	Upgrade     ctlUpgrade     `cmd:"" help:"Start the program again; the new process takes over."`
 	LogLevel    ctlLogLevel    `cmd:"" help:"Show or set the log level."`
 	Loops       ctlLoops       `cmd:"" help:"Show the I/O threads: their counters, slow turns, and what is in flight."`

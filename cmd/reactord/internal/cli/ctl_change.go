@@ -8,65 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/observe/admin"
-	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
-
-type ctlServer struct {
-	Set   ctlServerSet   `cmd:"" help:"Override the state or the weight of a server, until it is reset or the process ends without an upgrade."`
-	Reset ctlServerReset `cmd:"" help:"End the override of a server."`
-}
-
-type ctlServerSet struct {
-	Backend string `arg:"" help:"Name of the backend."`
-	Server  string `arg:"" help:"Name of the server, or its address."`
-	State   string `enum:",up,drain,maintenance" default:"" placeholder:"STATE" help:"up, drain (no new connections) or maintenance (the same, and it is not checked)."`
-	Weight  *int   `placeholder:"N" help:"The server's share of connections: 0 (none) to 1000."`
-}
-
-// Run overrides the state or the weight of a server.
-func (s ctlServerSet) Run(c *ctl) error {
-	switch {
-	case s.State == "" && s.Weight == nil:
-		return usageError("nothing to set: write --state, --weight, or both")
-	case s.Weight != nil && (*s.Weight < 0 || *s.Weight > 1000):
-		return usageError(fmt.Sprintf("--weight %d is out of range: write 0 to 1000", *s.Weight))
-	}
-	u := admin.ServerUpdate{
-		ServerKey: admin.ServerKey{Backend: s.Backend, Server: s.Server},
-		Body:      admin.ServerChange{Weight: s.Weight},
-	}
-	if s.State != "" {
-		u.Body.State = &s.State
-	}
-	return call(c, admin.SetServer, u, c.server)
-}
-
-type ctlServerReset struct {
-	Backend string `arg:"" help:"Name of the backend."`
-	Server  string `arg:"" help:"Name of the server, or its address."`
-}
-
-// Run removes an override, or reports that there is nothing to reset.
-func (s ctlServerReset) Run(c *ctl) error {
-	ctx, cancel := interruptible()
-	defer cancel()
-	key := admin.ServerKey{Backend: s.Backend, Server: s.Server}
-	before, _, err := admin.GetServer.Call(ctx, c.client, key)
-	if err != nil {
-		c.client.Close()
-		return err
-	}
-	return call(c, admin.ResetServer, key, func(w *bufio.Writer, s *stats.Server) {
-		if !before.Overridden {
-			fmt.Fprintln(w, "the server has no override: nothing has changed")
-		}
-		c.server(w, s)
-	})
-}
-
-func (c *ctl) server(w *bufio.Writer, s *stats.Server) {
-	c.servers(w, []stats.Server{*s})
-}
 
 type ctlClose struct {
 	IDs []string `arg:"" optional:"" name:"id" help:"Connections to close, as listed by ctl connections."`
@@ -143,14 +85,18 @@ func (r ctlReload) bySignal(path string) error {
 }
 
 type ctlDrain struct {
+	drainedServers
 	Show bool `help:"Show the progress of a drain, and begin none." xor:"what"`
 	Hold bool `help:"Only fail /readyz: connections are accepted until the process drains, or --undo." xor:"what"`
-	Undo bool `help:"Undo --hold, or a drain while its delay lasts." xor:"what"`
+	Undo bool `help:"Undo --hold, or a drain while its delay lasts, or the drain of these servers." xor:"what"`
 	Wait bool `help:"Wait until the process has ended, and show the progress."`
 }
 
-// Run begins to drain, or shows the progress of a drain.
+// Run begins to drain the process or servers, or shows the progress of a drain.
 func (d ctlDrain) Run(c *ctl) error {
+	if d.drainedServers != (drainedServers{}) {
+		return d.servers(c)
+	}
 	if err := d.begin(c); err != nil || !d.Wait {
 		return err
 	}

@@ -97,17 +97,31 @@ func (ctlPlan) Run(c *ctl) error {
 		}
 		c.table(w, listeners)
 		fmt.Fprintln(w)
-		servers := newTable("BACKEND", "SERVER", "ADDRESS", "STATE", ">WEIGHT", ">PRIORITY", "BACKUP", "ORIGIN")
+		servers := newTable("BACKEND", "SERVER", "ADDRESS", "STATE", ">WEIGHT", ">PRIORITY", "BACKUP",
+			"HEALTH", "CHECKS", "ORIGIN")
 		for _, b := range p.Backends {
 			for _, s := range b.Servers {
-				servers.add(b.Name, s.Name, s.Address, s.State, s.Weight, s.Priority, yes(s.Backup), s.Origin)
+				servers.add(b.Name, s.Name, s.Address, s.State, s.Weight, s.Priority, yes(s.Backup), s.Health, ownChecks(&s),
+					s.Origin)
 			}
 			if len(b.Servers) == 0 {
-				servers.add(b.Name, "", "", "", "", "", "", "")
+				servers.add(b.Name, "", "", "", "", "", "", "", "", "")
 			}
 		}
 		c.table(w, servers)
 	})
+}
+
+// ownChecks returns the settings of the checks that are the server's own.
+func ownChecks(s *admin.PlanServer) string {
+	var parts []string
+	if s.Check != nil {
+		parts = append(parts, "check "+string(*s.Check))
+	}
+	if s.Agent != nil {
+		parts = append(parts, "agent "+string(*s.Agent))
+	}
+	return strings.Join(parts, ", ")
 }
 
 type ctlConfig struct{}
@@ -172,16 +186,28 @@ func (s ctlServers) Run(c *ctl) error {
 // servers prints servers. The weight is that of the plan, with the effective part if that is less.
 func (c *ctl) servers(w io.Writer, all []stats.Server) {
 	t := newTable("BACKEND", "SERVER", "ADDRESS", "STATE", ">FOR", ">WEIGHT", ">CONNECTIONS", ">LIMIT", ">TOTAL",
-		">FAILURES", "OVERRIDE", "REASON")
+		">FAILURES", "CHECKS", "OVERRIDE", "ORIGIN", "REASON")
 	for _, s := range all {
 		weight := strconv.Itoa(s.Weight)
 		if s.WeightPercent < 100 {
 			weight += fmt.Sprintf(" (%.0f%%)", s.WeightPercent)
 		}
 		t.add(s.Backend, s.Name, s.Address, s.State, ago(s.Since), weight, s.Connections, limited(s.MaxConnections),
-			s.Total, s.Failures, yes(s.Overridden), s.Reason)
+			s.Total, s.Failures, s.OwnChecks, overriddenBy(&s), s.Origin, s.Reason)
 	}
 	c.table(w, t)
+}
+
+// overriddenBy returns whether an operator has set something of a server, or added it, and who.
+func overriddenBy(s *stats.Server) string {
+	o := s.Override
+	switch {
+	case o == nil:
+		return yes(s.Overridden)
+	case o.By == "":
+		return "for " + ago(o.Since)
+	}
+	return fmt.Sprintf("by %s for %s", o.By, ago(o.Since))
 }
 
 // ctlFilter chooses connections.

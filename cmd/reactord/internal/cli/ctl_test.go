@@ -48,7 +48,9 @@ func runCtl(t *testing.T, address string, args ...string) (code int, stdout, std
 // TestCtl runs commands one after the other against one daemon, and compares what they print, and their exit codes,
 // with testdata/ctl.txt.
 func TestCtl(t *testing.T) {
-	address := serveAdmin(t, admintest.New(4))
+	d := admintest.New(4)
+	d.By = "ann"
+	address := serveAdmin(t, d)
 	var got strings.Builder
 	for _, args := range []string{
 		"status", "plan", "config", "listeners", "backends", "servers", "servers --backend app", "servers --backend none",
@@ -60,6 +62,12 @@ func TestCtl(t *testing.T) {
 		"server set app a --state drain --weight 50", "server reset app 192.0.2.1:80", "server reset app a",
 		"server set app c --weight 1",
 		"server set app a", "server set app a --weight 2000", "server set app a --state off",
+		"server add app 192.0.2.3:80 --name c --weight 3 --zone eu-1a", "server add app 192.0.2.3:80",
+		"server add none 192.0.2.3:80", "server set app b --health up --for 3h --max-connections 7",
+		"server set app b --for 10m", "drain --zone eu-1a --backend app", "drain --network 10.2.0.0/16",
+		"drain --network 10.2.0.0/16 --undo", "drain --network 10.2.0.0/16 --undo", "drain --backend app",
+		"drain --zone x --hold", "overrides", "server remove app none", "server remove app c --drain", "overrides clear",
+		"overrides clear --all", "overrides",
 		"close 2 9", "close --server a", "close", "close --all --server a", "close --all", "connections",
 		"log-level", "log-level debug", "log-level loud", "reload", "upgrade --wait 0", "drain --show", "drain", "status",
 		"loops", "profile", "profile none",

@@ -157,14 +157,14 @@ func (c *ctl) showBackend(w io.Writer, b *stats.ExplainedBackend) {
 	fmt.Fprintf(w, "\nTLS of the client: %s; PROXY header for the server: %s\n", b.ClientTLS,
 		strings.Join(append([]string{b.Header}, b.TLVs...), " "))
 	t := newTable("SERVER", "ADDRESS", "STATE", ">WEIGHT", ">PRIORITY", "LOCALITY", ">SHARE", ">CONNECTIONS", ">LIMIT",
-		"CHOSEN", "TLS NAME", "ORIGIN", "REASON")
+		"CHOSEN", "CHECKS", "TLS NAME", "ORIGIN", "REASON")
 	for _, s := range b.Servers {
 		priority := strconv.Itoa(s.Priority)
 		if s.Backup {
 			priority = "backup"
 		}
 		t.add(s.Server, s.Address, s.State, s.Weight, priority, s.Locality, fmt.Sprintf("%.3g%%", s.Percent), s.Connections,
-			limited(s.MaxConnections), yes(s.Chosen), s.TLS, s.Origin, s.Reason)
+			limited(s.MaxConnections), yes(s.Chosen), s.OwnChecks, s.TLS, s.Origin, s.Reason)
 	}
 	c.table(w, t)
 	for _, s := range b.TLS {

@@ -110,6 +110,10 @@ type Admin struct {
 	DefaultRole Role
 	// Roles lists roles of users of the WebConfigFile.
 	Roles []UserRole
+	// OverridesFile is a file for what operators set of servers, add, remove and drain, which then also survives a
+	// restart. It is written at each change. Empty (default): none; a reload and an upgrade keep them, a restart does
+	// not.
+	OverridesFile string
 	// Page is a second address of the API and its status page, with a role of its own.
 	Page StatusPage
 }

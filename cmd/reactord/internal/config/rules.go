@@ -67,6 +67,7 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Admin.Owner":         {form: isAccount},
 	"Admin.Group":         {form: isAccount},
 	"Admin.DefaultRole":   {form: isRole},
+	"Admin.OverridesFile": filePath,
 
 	"UserRole.User":            {needed: "no user: write the name of the user that has the role"},
 	"UserRole.Role":            {oneOf: newWords(Roles), needed: "no role: write read, operator or admin"},

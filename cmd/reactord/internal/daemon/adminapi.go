@@ -1,12 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -33,8 +33,6 @@ type adminDaemon struct {
 	predecessors  *predecessors
 	history       *history.Recorder
 	do            actions
-
-	overriding sync.Mutex // serializes read-modify-write of overrides
 }
 
 // actions are the operations that both the admin API and signals request.
@@ -156,12 +154,27 @@ func (d *adminDaemon) Plan() admin.Plan {
 		b := &p.Backends[i]
 		next := admin.PlanBackend{Name: b.Name(), Settings: admin.Settings(config.JSON(b.Settings))}
 		for _, s := range b.Servers {
-			next.Servers = append(next.Servers, admin.PlanServer{
-				Name: s.Name, Address: s.Address.String(), State: s.State.String(), Weight: s.Weight, Priority: s.Priority,
-				Backup: s.Backup, Locality: s.Locality, MaxConnections: s.MaxConnections, Plain: s.Plain, Origin: s.Origin,
-			})
+			next.Servers = append(next.Servers, planServer(&s))
 		}
 		out.Backends = append(out.Backends, next)
+	}
+	return out
+}
+
+// planServer returns a server of the plan.
+func planServer(s *plan.Server) admin.PlanServer {
+	out := admin.PlanServer{
+		Name: s.Name, Address: s.Address.String(), State: s.State.String(), Weight: s.Weight, Priority: s.Priority,
+		Backup: s.Backup, Locality: s.Locality, MaxConnections: s.MaxConnections, Plain: s.Plain,
+		Health: s.Health.String(), Reason: cmp.Or(s.HealthReason, s.Reason), Origin: s.Origin,
+	}
+	if s.Check != nil {
+		own := admin.Settings(config.JSON(s.Check))
+		out.Check = &own
+	}
+	if s.Agent != nil {
+		own := admin.Settings(config.JSON(s.Agent))
+		out.Agent = &own
 	}
 	return out
 }
@@ -174,25 +187,6 @@ func (d *adminDaemon) Listeners() []stats.Listener {
 // Backends returns the readings of the backends in force.
 func (d *adminDaemon) Backends() []stats.Backend {
 	return d.proxy.Read(stats.Wanted{Full: true}).Backends
-}
-
-// Servers returns the readings of the servers in force.
-func (d *adminDaemon) Servers() []stats.Server {
-	all := d.proxy.Stats().Servers
-	d.markOverridden(all)
-	return all
-}
-
-// markOverridden notes of which servers an override is in force.
-func (d *adminDaemon) markOverridden(all []stats.Server) {
-	type server struct{ backend, address string }
-	overridden := map[server]bool{}
-	for key, o := range d.planner.Status().Overrides {
-		overridden[server{key.Backend, key.Address.String()}] = !o.IsZero()
-	}
-	for i := range all {
-		all[i].Overridden = overridden[server{all[i].Backend, all[i].Address}]
-	}
 }
 
 // Discovery returns the sources of the plan in force.
@@ -221,47 +215,13 @@ func (d *adminDaemon) Events(after uint64) (all []admin.Event) {
 	return all
 }
 
-// SetServer changes those parts of a server's override that are set in c.
-func (d *adminDaemon) SetServer(_ context.Context, backend, server string, c admin.ServerChange) error {
-	d.overriding.Lock()
-	defer d.overriding.Unlock()
-	o := d.override(backend, server)
-	if c.State != nil {
-		state, err := plan.ParseState(*c.State)
-		if err != nil {
-			return err
-		}
-		o.State = &state
-	}
-	if c.Weight != nil {
-		o.Weight = c.Weight
-	}
-	return adminError(d.planner.Override(backend, server, o))
-}
-
-// override returns the override of a server, which may be zero.
-func (d *adminDaemon) override(backend, server string) plan.Override {
-	key := plan.ServerKey{Backend: backend}
-	if b := d.planner.Plan().Backend(backend); b != nil {
-		if s := b.Server(server); s != nil {
-			key.Address = s.Address
-		}
-	}
-	return d.planner.Status().Overrides[key]
-}
-
-// ResetServer removes the override of a server.
-func (d *adminDaemon) ResetServer(_ context.Context, backend, server string) error {
-	d.overriding.Lock()
-	defer d.overriding.Unlock()
-	return adminError(d.planner.Override(backend, server, plan.Override{}))
-}
-
 // adminError maps an error of the planner or the proxy to one of the admin API.
 func adminError(err error) error {
 	switch {
 	case errors.Is(err, planner.ErrNoServer):
 		return fmt.Errorf("%w: %w", admin.ErrNotFound, err)
+	case errors.Is(err, plan.ErrConflict):
+		return fmt.Errorf("%w%w", err, quiet{admin.ErrConflict})
 	case errors.Is(err, net.ErrClosed):
 		return fmt.Errorf("%w: the process is draining, and its plan stays as it is", admin.ErrConflict)
 	}

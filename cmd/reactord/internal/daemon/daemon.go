@@ -36,6 +36,7 @@ type daemon struct {
 	log           *logging.Log
 	lifecycle     lifecycle
 	configuration configuration
+	overrides     *overridesFile
 	planner       *planner.Planner
 	sources       sources
 	controlPlane  controlPlane
@@ -169,12 +170,18 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	d.controlPlane.log, d.controlPlane.identity = log.Logger, identity
 	d.controlPlane.setReadyListeners = d.endpoints.envoy.SetReadyListeners
 	health, sticky := record.health(log.Logger), record.sticky(log.Logger)
+	d.overrides = newOverridesFile(c.Loader.Config().Admin.OverridesFile, log.Logger)
+	overrides, drains := record.restore(time.Now())
+	if !c.Inherited.given.Succeeds() {
+		overrides, drains = d.overrides.read(time.Now())
+	}
 	d.planner = planner.New(planner.Config{
 		Load: c.Loader.Load,
 		Begin: func(f *plan.File, p *plan.Plan) (plan.Target, error) {
 			return d.begin(f, p, record.NextID, health, sticky)
 		},
-		Discover: d.sources.run, Committed: d.committed, Overrides: record.overrides(),
+		Discover: d.sources.run, Committed: d.committed,
+		Overrides: overrides, Drains: drains, Overridden: d.overrides.save,
 		Control: d.controlPlane.first(c.Loader.Config(), record.XDS), LeftOut: d.controlPlane.leftOut, Log: log.Logger,
 	})
 	d.sources.report, d.controlPlane.planner, d.lifecycle.plan = d.planner.Discovered, d.planner, d.planner.Plan
@@ -297,6 +304,7 @@ func (d *daemon) close() error {
 	d.configuration.close()
 	d.lifecycle.manager.close()
 	d.controlPlane.wait()
+	d.overrides.wait()
 	d.background.Wait()
 	d.sources.wait()
 	d.predecessors.leave()

@@ -35,6 +35,8 @@
 //	inforce.go              the same as a file
 //	inherited.go            inherited sockets
 //	handover.go             the state for a successor
+//	overrides.go            what operators set of servers, as a record
+//	overrides_file.go       the file that keeps it across restarts
 //	upgrade.go              the successor
 //	retirement.go           the end of a replaced process
 //	predecessors.go         replaced processes, in their successor

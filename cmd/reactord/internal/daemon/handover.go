@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
-	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
-	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"go.uber.org/zap"
 )
@@ -14,21 +12,13 @@ import (
 // handoverRecord is the state that a process passes to its successor along with its sockets, so that overrides stay in
 // effect and clients resume their sessions.
 type handoverRecord struct {
-	Overrides []overrideRecord  `json:"overrides,omitempty"`
-	Tickets   []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
-	XDS       []byte            `json:"xds,omitempty"`     // see [xds.Client.Restore]
-	Health    json.RawMessage   `json:"health,omitempty"`  // see [upstream.Handover]
-	Sticky    json.RawMessage   `json:"sticky,omitempty"`  // see [proxy.StickySource]
-	NextID    uint64            `json:"next_id,omitempty"` // see [proxy.Config.FirstID]
-	Loops     int               `json:"loops,omitempty"`   // that may hand connections over
-}
-
-// overrideRecord is an override of the admin API.
-type overrideRecord struct {
-	Backend string          `json:"backend"`
-	Server  serveraddr.Addr `json:"server"`
-	State   *plan.State     `json:"state,omitempty"`
-	Weight  *int            `json:"weight,omitempty"`
+	overridesRecord
+	Tickets []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
+	XDS     []byte            `json:"xds,omitempty"`     // see [xds.Client.Restore]
+	Health  json.RawMessage   `json:"health,omitempty"`  // see [upstream.Handover]
+	Sticky  json.RawMessage   `json:"sticky,omitempty"`  // see [proxy.StickySource]
+	NextID  uint64            `json:"next_id,omitempty"` // see [proxy.Config.FirstID]
+	Loops   int               `json:"loops,omitempty"`   // that may hand connections over
 }
 
 // handoverRecord returns what the process before this one has passed.
@@ -39,9 +29,8 @@ func (i *Inherited) handoverRecord() (r handoverRecord, err error) {
 
 // record returns the state for the successor of this process.
 func (d *daemon) record() (r handoverRecord) {
-	for key, o := range d.planner.Status().Overrides {
-		r.Overrides = append(r.Overrides, overrideRecord{key.Backend, key.Address, o.State, o.Weight})
-	}
+	s := d.planner.Status()
+	r.overridesRecord = recordOverrides(s.Overrides, s.Drains)
 	r.Tickets = d.tickets.Keys()
 	r.XDS = d.controlPlane.handoverState()
 	r.Health, _ = json.Marshal(d.proxy.Health()) // it has no values that cannot be written
@@ -68,15 +57,6 @@ func (r *handoverRecord) sticky(log *zap.Logger) (all []proxy.StickySource) {
 	}
 	if err := json.Unmarshal(r.Sticky, &all); err != nil {
 		log.Warn("ignoring inherited sticky sources", zap.Error(err))
-	}
-	return all
-}
-
-// overrides returns the overrides of the admin API.
-func (r *handoverRecord) overrides() map[plan.ServerKey]plan.Override {
-	all := make(map[plan.ServerKey]plan.Override, len(r.Overrides))
-	for _, o := range r.Overrides {
-		all[plan.ServerKey{Backend: o.Backend, Address: o.Server}] = plan.Override{State: o.State, Weight: o.Weight}
 	}
 	return all
 }

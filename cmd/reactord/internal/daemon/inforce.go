@@ -43,6 +43,16 @@ func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Overr
 			if o.Weight != nil {
 				found[path+".weight"] = plan.Overridden + found[path]
 			}
+			if o.MaxConnections != nil {
+				found[path+".max_connections"] = plan.Overridden + found[path]
+			}
+			if o.State == nil && s.Reason != "" {
+				found[path+".state"] = s.Reason
+			}
+			if s.HealthReason != "" { // the file has no such setting
+				found[path] += ", " + s.HealthReason
+				found[path+".address"] = found[path]
+			}
 		}
 	}
 	var text bytes.Buffer

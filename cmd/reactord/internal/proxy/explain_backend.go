@@ -68,7 +68,8 @@ func (e *explainer) explainBackend(to routing, of *upstream.Backend) stats.Expla
 	for _, server := range e.proxy.upstreams.Servers(of) {
 		read := server.Stats()
 		x := stats.ExplainedServer{
-			Server: read.Name, Address: read.Address, State: read.State, Reason: read.Reason, Weight: read.Weight,
+			Server: read.Name, Address: read.Address, State: read.State, Reason: read.Reason,
+			OwnChecks: read.OwnChecks, Weight: read.Weight,
 			Priority: read.Priority, Backup: read.Backup, Locality: read.Locality, Connections: read.Connections,
 			MaxConnections: read.MaxConnections, TLS: e.serverName(to, v, server), Origin: read.Origin,
 		}

@@ -125,7 +125,8 @@ type ExplainedServer struct {
 	Server         string      `json:"server"`
 	Address        string      `json:"address"`
 	State          ServerState `json:"state" enum:"up,ejected,waiting,down,drain,maintenance"`
-	Reason         string      `json:"reason,omitempty" doc:"Why it is not up."`
+	Reason         string      `json:"reason,omitempty" doc:"Why it is not up, or is although its checks say otherwise."`
+	OwnChecks      string      `json:"own_checks,omitempty" doc:"Settings of its check and agent that are its own and not its backend's, as the file writes them."`
 	Weight         int         `json:"weight"`
 	Priority       int         `json:"priority"`
 	Backup         bool        `json:"backup,omitempty"`

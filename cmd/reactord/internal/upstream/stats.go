@@ -96,6 +96,8 @@ func (s *Server) Read(full bool) stats.Server {
 		Downtime:        stats.Of(st.downtime(time.Now())),
 		Check:           s.checking.last.Load(),
 		Retransmits:     s.TCP.Retransmits(),
+		Health:          st.forced.health.String(),
+		OwnChecks:       p.OwnChecks(),
 		Origin:          p.Origin,
 		States:          stateNames[:],
 		EffectiveWeight: float64(st.weight(p.Weight)) / 1000,

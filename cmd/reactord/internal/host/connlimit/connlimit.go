@@ -81,6 +81,9 @@ type conn struct {
 	since time.Time // when busy last changed
 }
 
+// Accepted returns the connection that counts.
+func (c *conn) Accepted() net.Conn { return c.Conn }
+
 // Close closes the connection, which no longer counts.
 func (c *conn) Close() error {
 	c.limit.mu.Lock()

@@ -173,7 +173,7 @@ func (a *API) path(methods map[string]route) http.Handler {
 		by := a.requester(r)
 		err := a.admit(by, &route)
 		if err == nil {
-			err = a.answer(w, withRole(r, by), route)
+			err = a.answer(w, withRequester(r, by), route)
 		}
 		if err != nil {
 			problemOf(err).write(w)

@@ -32,8 +32,19 @@ type Daemon interface {
 	Events(after uint64) []Event
 
 	// SetServer overrides settings of a server, given by name or address. ResetServer ends the override.
-	SetServer(ctx context.Context, backend, server string, change ServerChange) error
+	// by is who asks, for people, or "".
+	SetServer(ctx context.Context, backend, server string, change ServerChange, by string) error
 	ResetServer(ctx context.Context, backend, server string) error
+	// AddServer adds a server to a backend. RemoveServer removes one, given by name or address.
+	AddServer(ctx context.Context, backend string, s *NewServer, by string) error
+	RemoveServer(ctx context.Context, backend, server, by string) error
+	// DrainServers drains servers by a rule. UndrainServers ends that.
+	DrainServers(ctx context.Context, d *DrainedServers, by string) error
+	UndrainServers(ctx context.Context, d *DrainedServers) error
+	// Overrides returns all that these methods have set.
+	Overrides() Overrides
+	// ClearOverrides ends overrides and drains of a backend, or all if that is "", and returns their number.
+	ClearOverrides(ctx context.Context, backend string) (int, error)
 
 	// Connections returns up to limit connections that match f, and the start of the next page, or "". after is "" or
 	// such a start; for anything else, the error matches ErrNotFound. With tcp, it asks the kernel about each.

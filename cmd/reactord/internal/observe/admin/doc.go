@@ -72,7 +72,9 @@
 //	types.go       what is exchanged
 //	routes.go      handlers
 //	snapshot.go    what readers of the page share
+//	types_overrides.go, routes_overrides.go  the same for what operators set of servers
 //	role.go        what a user may do
+//	peer.go        who the user is
 //	passwords.go   passwords that were right
 //	loops.go       those of loops
 //	profiles.go    those of profiles

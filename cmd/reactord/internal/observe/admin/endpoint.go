@@ -45,9 +45,24 @@ var (
 	GetServer = Endpoint[ServerKey, stats.Server]{http.MethodGet, serverPath, "getServer",
 		"A server.", 0, ""}
 	SetServer = Endpoint[ServerUpdate, stats.Server]{http.MethodPatch, serverPath, "setServer",
-		"Override the state or the weight of a server. The override lasts until it is reset, even across upgrades.", 0, ""}
+		"Override settings of a server. The override lasts until it is reset, even across upgrades.", 0, ""}
 	ResetServer = Endpoint[ServerKey, stats.Server]{http.MethodDelete, serverPath + "/override", "resetServer",
-		"Remove the override of a server, which returns to the state and weight of its source.", 0, ""}
+		"Remove the override of a server, which returns to the settings of its source. One that was removed comes back; " +
+			"one that was added stays.", 0, ""}
+	AddServer = Endpoint[ServerAddition, stats.Server]{http.MethodPost, "/v1/backends/{backend}/servers", "addServer",
+		"Add a server to a backend. It stays until it is removed, even across upgrades. As long as the file or discovery " +
+			"has its address, their settings apply.", http.StatusCreated, ""}
+	RemoveServer = Endpoint[ServerKey, None]{http.MethodDelete, serverPath, "removeServer",
+		"Remove a server from its backend, whatever source has it. Open connections stay.", 0, ""}
+	ListOverrides = Endpoint[None, Overrides]{http.MethodGet, "/v1/overrides", "listOverrides",
+		"What operators have set of servers, added, removed and drained.", 0, ""}
+	ClearOverrides = Endpoint[ClearQuery, Cleared]{http.MethodDelete, "/v1/overrides", "clearOverrides",
+		"End overrides and drains of servers. Servers that were added leave, and those that were removed come back.", 0, ""}
+	DrainServers = Endpoint[DrainServersBody, Overrides]{http.MethodPost, "/v1/overrides/drains", "drainServers",
+		"Drain the servers of a locality or network, also those that come later. A state that is set of one server by " +
+			"itself counts more.", 0, ""}
+	UndrainServers = Endpoint[DrainedServers, Overrides]{http.MethodDelete, "/v1/overrides/drains", "undrainServers",
+		"End a drain of servers, given as it began.", 0, ""}
 	ListConnections = Endpoint[ConnectionQuery, Connections]{http.MethodGet, "/v1/connections", "listConnections",
 		"The open connections. The answer is a page; next is the start of the next one.", 0, ""}
 	ListSources = Endpoint[SourceQuery, stats.ClientSources]{http.MethodGet, "/v1/sources", "listSources",

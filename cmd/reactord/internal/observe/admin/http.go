@@ -59,7 +59,9 @@ func (s *server) serve(h http.Handler) {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          newServerLog(wrong),
 		ConnState:         s.waiting.note,
-		ConnContext:       s.limit.ConnContext,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return withPeer(s.limit.ConnContext(ctx, c), c)
+		},
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())

@@ -55,14 +55,14 @@ func (a *API) admit(by requester, route *route) error {
 		route.method, route.path, route.role, who, by.role))
 }
 
-type roleKey struct{}
+type requesterKey struct{}
 
-// withRole lets handlers know the role of the sender.
-func withRole(r *http.Request, by requester) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), roleKey{}, by.role))
+// withRequester lets handlers know the sender.
+func withRequester(r *http.Request, by requester) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), requesterKey{}, by))
 }
 
 func roleOf(ctx context.Context) config.Role {
-	role, _ := ctx.Value(roleKey{}).(config.Role)
-	return role
+	by, _ := ctx.Value(requesterKey{}).(requester)
+	return by.role
 }

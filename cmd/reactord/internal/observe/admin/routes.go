@@ -45,6 +45,12 @@ func routes() []route {
 		bind(GetServer, (*API).server1),
 		bind(SetServer, (*API).setServer).needs(config.OperatorRole),
 		bind(ResetServer, (*API).resetServer).needs(config.OperatorRole),
+		bind(AddServer, (*API).addServer).needs(config.OperatorRole),
+		bind(RemoveServer, (*API).removeServer).needs(config.OperatorRole),
+		bind(ListOverrides, (*API).overrides),
+		bind(ClearOverrides, (*API).clearOverrides).needs(config.OperatorRole),
+		bind(DrainServers, (*API).drainServers).needs(config.OperatorRole),
+		bind(UndrainServers, (*API).undrainServers).needs(config.OperatorRole),
 		bind(ListConnections, (*API).connections),
 		bind(ListSources, (*API).sources),
 		bind(CloseConnections, (*API).closeConnections).needs(config.OperatorRole),
@@ -207,32 +213,6 @@ func (a *API) server1(_ context.Context, k *ServerKey) (stats.Server, error) {
 		return stats.Server{}, fmt.Errorf("%w: backend %q", ErrNotFound, clip(k.Backend))
 	}
 	return stats.Server{}, fmt.Errorf("%w: server %q of backend %s", ErrNotFound, clip(k.Server), k.Backend)
-}
-
-func (a *API) setServer(ctx context.Context, u *ServerUpdate) (stats.Server, error) {
-	if u.Body == (ServerChange{}) {
-		return stats.Server{}, problem(http.StatusBadRequest, "the body changes nothing: set state, weight, or both")
-	}
-	if err := a.daemon.SetServer(ctx, u.Backend, u.Server, u.Body); err != nil {
-		return stats.Server{}, err
-	}
-	fields := []zap.Field{zap.String("backend", u.Backend), zap.String("server", u.Server)}
-	if u.Body.State != nil {
-		fields = append(fields, zap.String("state", *u.Body.State))
-	}
-	if u.Body.Weight != nil {
-		fields = append(fields, zap.Int("weight", *u.Body.Weight))
-	}
-	a.log.Info("admin: server set", fields...)
-	return a.server1(ctx, &u.ServerKey)
-}
-
-func (a *API) resetServer(ctx context.Context, k *ServerKey) (stats.Server, error) {
-	if err := a.daemon.ResetServer(ctx, k.Backend, k.Server); err != nil {
-		return stats.Server{}, err
-	}
-	a.log.Info("admin: server reset", zap.String("backend", k.Backend), zap.String("server", k.Server))
-	return a.server1(ctx, k)
 }
 
 // defaultPage is the default limit on connections in an answer.

@@ -117,7 +117,13 @@ type PlanServer struct {
 	Locality       string `json:"locality,omitempty"`
 	MaxConnections int    `json:"max_connections" doc:"Limit on connections; 0: no limit."`
 	Plain          bool   `json:"plain,omitempty" doc:"Whether the server has no TLS although its backend does."`
-	Origin         string `json:"origin" doc:"Origin of the server: FILE:LINE:COLUMN, or the source of discovery."`
+	Health         string `json:"health" enum:"auto,up,down" doc:"up or down if an operator forces it."`
+	Reason         string `json:"reason,omitempty" doc:"Who has set the state or the health, if not its source."`
+
+	Check *Settings `json:"check,omitempty" doc:"Settings of the check that are the server's own."`
+	Agent *Settings `json:"agent,omitempty" doc:"Settings of the agent that are the server's own."`
+
+	Origin string `json:"origin" doc:"Origin of the server: FILE:LINE:COLUMN, or the source of discovery."`
 }
 
 // Listeners holds all listeners.
@@ -156,18 +162,6 @@ type ServerQuery struct {
 type ServerKey struct {
 	Backend string `path:"backend" doc:"The name of the backend."`
 	Server  string `path:"server" doc:"The name of the server, or its address."`
-}
-
-// ServerUpdate is an override of a server.
-type ServerUpdate struct {
-	ServerKey
-	Body ServerChange
-}
-
-// ServerChange holds the changes of an override. Unset fields remain as they are.
-type ServerChange struct {
-	State  *string `json:"state,omitempty" enum:"up,drain,maintenance" doc:"drain: no new connections; maintenance: no checks either."`
-	Weight *int    `json:"weight,omitempty" min:"0" max:"1000" doc:"Share of connections relative to the other servers."`
 }
 
 // Filter selects connections that match every field set.

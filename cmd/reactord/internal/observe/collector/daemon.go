@@ -15,7 +15,7 @@ var daemonTable = series.Table[stats.Daemon]{
 		func(p *stats.Daemon) float64 { return float64(p.PlanRevision) }),
 	series.Gauge("plan_last_change_timestamp_seconds", "Time when the plan in force was applied, in seconds since 1970.",
 		nil, func(p *stats.Daemon) float64 { return seconds(p.PlanChanged) }),
-	series.Gauge("plan_overrides", "Current number of servers whose state or weight an operator overrides.", nil,
+	series.Gauge("plan_overrides", "Current number of servers that an operator has overridden, added or removed.", nil,
 		func(p *stats.Daemon) float64 { return float64(p.Overrides) }),
 	series.Counter("log_dropped_total",
 		"Total number of log lines dropped because the reader of the log was too slow.", nil,

@@ -9,9 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/host/atomicfile"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"go.uber.org/zap"
 )
@@ -101,7 +101,7 @@ func (c *Client) save(now time.Time, end bool) {
 		s.at = time.Time{}
 		data, err := c.saved().Encode()
 		if err == nil {
-			err = replace(s.path, data)
+			err = atomicfile.Write(s.path, data) // it contains keys
 		}
 		if (err != nil) && !s.failed {
 			c.log.Error("xds: cannot write the last-good file", zap.String("path", s.path), zap.Error(err))
@@ -117,26 +117,6 @@ func (c *Client) save(now time.Time, end bool) {
 			_ = os.Chtimes(s.path, time.Time{}, heard) // its age is that of the last contact
 		}
 	}
-}
-
-// replace writes a file atomically, readable by the owner only: it contains keys.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }
 
 // readSaved reads a last-good file that is at most most old; 0 allows any age.

@@ -1,4 +1,3 @@
-// Package admintest has an in-memory daemon for tests of the admin API and of its clients.
 package admintest
 
 import (
@@ -22,6 +21,8 @@ type Daemon struct {
 	Reactor *reactor.Reactor // may be nil
 	Err     error            // returned by Reload, Drain and Upgrade
 
+	By string // recorded as who has set something, instead of who asks; "": who asks
+
 	// Upgraded is what Status returns after an upgrade, one after the other; the last one stays.
 	Upgraded []admin.Status
 
@@ -29,6 +30,7 @@ type Daemon struct {
 	upgraded bool
 	conns    []admin.Connection
 	servers  []stats.Server
+	drains   []admin.ServerDrain
 	drain    *admin.Drain
 	reloaded *admin.Reload
 }
@@ -43,12 +45,12 @@ func New(n int) *Daemon {
 		{
 			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: since,
 			Weight: 10, WeightPercent: 100, Connections: 2, MaxConnections: 100, Origin: "proxy.yaml:9:5",
-			ServerCounts: stats.ServerCounts[uint64]{Total: 1234},
+			Health: "auto", OwnChecks: "check port 8008", ServerCounts: stats.ServerCounts[uint64]{Total: 1234},
 		},
 		{
 			Backend: "app", Name: "b", Address: "192.0.2.2:80", State: "down", AdminState: "up", Since: since,
 			Reason: "check: connection refused", Weight: 1, WeightPercent: 40, Failures: 3, Origin: "dns app.test",
-			ServerCounts: stats.ServerCounts[uint64]{Total: 7},
+			Health: "auto", ServerCounts: stats.ServerCounts[uint64]{Total: 7},
 		},
 	}}
 	for i := range n {
@@ -121,6 +123,7 @@ func (d *Daemon) Plan() admin.Plan {
 	for _, s := range d.Servers() {
 		p.Backends[0].Servers = append(p.Backends[0].Servers, admin.PlanServer{
 			Name: s.Name, Address: s.Address, State: s.AdminState, Weight: s.Weight, Origin: s.Origin,
+			Health: s.Health,
 		})
 	}
 	return p
@@ -232,26 +235,6 @@ func (d *Daemon) update(backend, server string, f func(*stats.Server)) error {
 		}
 	}
 	return fmt.Errorf("%w: server %q of backend %q", admin.ErrNotFound, server, backend)
-}
-
-// SetServer changes a server.
-func (d *Daemon) SetServer(_ context.Context, backend, server string, c admin.ServerChange) error {
-	return d.update(backend, server, func(s *stats.Server) {
-		s.Overridden = true
-		if c.State != nil {
-			s.State, s.AdminState = stats.ServerState(*c.State), *c.State
-		}
-		if c.Weight != nil {
-			s.Weight = *c.Weight
-		}
-	})
-}
-
-// ResetServer resets it to the state up and the weight 1.
-func (d *Daemon) ResetServer(_ context.Context, backend, server string) error {
-	return d.update(backend, server, func(s *stats.Server) {
-		s.State, s.AdminState, s.Weight, s.Overridden = "up", "up", 1, false
-	})
 }
 
 func match(f *admin.Filter, c *admin.Connection) bool {
