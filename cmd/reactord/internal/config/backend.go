@@ -129,6 +129,10 @@ type Balance struct {
 	// SlowStart is the time over which the weight of a server that comes up rises from a tenth to its full value. It
 	// does not apply when the process starts. 0 (default): full weight immediately.
 	SlowStart time.Duration
+	// Backup says when backup servers get connections. "spill" (default): as servers of one more priority, when the
+	// healthy ones before them cannot carry everything, which is below 72 % of their weight. "last_resort": only while
+	// none of the others is up, as with HAProxy and nginx.
+	Backup BackupUse
 	// Subset limits the servers of each priority that this process uses, so that each of many processes keeps
 	// connections to only a few. A server that joins, leaves or fails changes at most one member. 0 (default): all.
 	Subset int
@@ -292,7 +296,9 @@ type KeepAlive struct {
 // NewBackend returns a backend with default settings, without a name or servers.
 func NewBackend() Backend {
 	return Backend{
-		Balance:          Balance{Policy: P2C, IPv4Prefix: 32, IPv6Prefix: 64, Sticky: Sticky{Max: 100_000}},
+		Balance: Balance{
+			Policy: P2C, Backup: BackupSpills, IPv4Prefix: 32, IPv6Prefix: 64, Sticky: Sticky{Max: 100_000},
+		},
 		Check:            newCheck(),
 		Agent:            Agent{Interval: 2 * time.Second, Timeout: time.Second},
 		Ejection:         Ejection{Failures: 5, Time: 10 * time.Second, MaxTime: 5 * time.Minute, MaxPercent: 50},

@@ -263,6 +263,7 @@ var rules = joined(discoveryRules, map[string]rule{
 	"Balance.IPv4Prefix":     ipv4Prefix,
 	"Balance.IPv6Prefix":     ipv6Prefix,
 	"Balance.Locality":       {form: isName, name: true},
+	"Balance.Backup":         {oneOf: newWords(BackupUses)},
 	"Balance.SlowStart":      orUnlimited,
 	"Balance.Subset":         {max: 1 << 20},
 	"Balance.PanicThreshold": percent,

@@ -100,6 +100,15 @@ const (
 	TLVReceived  ProxyTLV = "received"
 )
 
+// BackupUse says when backup servers get connections.
+type BackupUse string
+
+// The values of [BackupUse].
+const (
+	BackupSpills     BackupUse = "spill"
+	BackupLastResort BackupUse = "last_resort"
+)
+
 // InitialState is the state of a server before its first check.
 type InitialState string
 
@@ -228,6 +237,7 @@ var (
 	KeepAliveModes    = []KeepAliveMode{KeepAliveOfBackend, OwnKeepAlive, NoKeepAlive}
 	OnLimits          = []OnLimit{WaitOnLimit, RejectOnLimit}
 	States            = []string{"up", "drain", "maintenance"}
+	BackupUses        = []BackupUse{BackupSpills, BackupLastResort}
 	InitialStates     = []InitialState{WaitForCheck, InitiallyDown, InitiallyUp}
 	CheckProtocols    = []CheckProtocol{CheckTCP, CheckUDP, CheckPostgreSQL, CheckMySQL, CheckRedis}
 	ServerRoles       = []ServerRole{AnyRole, Primary, Replica}

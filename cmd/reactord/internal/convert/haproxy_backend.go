@@ -112,16 +112,21 @@ func (h *haproxy) servers(p *hapProxy, b *config.Backend) {
 // backups orders several backups, of which HAProxy uses one at a time.
 func (h *haproxy) backups(p *hapProxy, b *config.Backend, backups int) {
 	active := len(b.Servers) - backups
-	if backups > 0 && active > 1 {
-		h.add(p.at.place, "backup", Differs, "servers.backup", "a backup gets a part of the connections when more than "+
-			"28 %% of the other servers are down; with HAProxy, when all are")
-	}
 	all := p.options["allbackups"]
 	if all != nil {
 		h.done(all, "servers.backup")
 	}
+	if backups > 0 && active > 0 {
+		b.Balance.Backup = config.BackupLastResort
+	}
 	if backups < 2 || all != nil || active == 0 {
 		return
+	}
+	// One after the other: they are priorities, to which connections spill over.
+	b.Balance.Backup = config.NewBackend().Balance.Backup
+	if active > 1 {
+		h.add(p.at.place, "backup", Differs, "servers.priority", "the first backup gets a part of the connections when more "+
+			"than 28 %% of the other servers are down; with HAProxy, when all are")
 	}
 	next := 1
 	for i := range b.Servers {

@@ -115,9 +115,8 @@ func (n *nginx) upstream(up *ngDirective, b *config.Backend) {
 	if limited {
 		b.Queue.Size = 0 // nginx has none
 	}
-	if backups > 0 && len(b.Servers)-backups > 1 {
-		n.add(up.place, "backup", Differs, "servers.backup", "a backup gets a part of the connections when more than 28 "+
-			"%% of the other servers are down; with nginx, when all are")
+	if backups > 0 && backups < len(b.Servers) {
+		b.Balance.Backup = config.BackupLastResort
 	}
 	sameWeights(b)
 }

@@ -31,6 +31,9 @@
 // are not used. A server that is out counts as unhealthy, and not even panic uses it. In panic, a connection that has
 // failed on a server still prefers healthy ones.
 //
+// If backups are the last resort, their sets are left out as long as another server is usable: no connection gets one
+// then, not even if it has tried all others in vain.
+//
 // A connection for which its set has no server is offered to the other sets in order. It does not leave full servers
 // for a lower priority without a share: the caller lets it wait.
 //

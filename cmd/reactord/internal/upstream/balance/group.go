@@ -35,6 +35,7 @@ type Group struct {
 	active                 int      // the last priority with a share
 	panic                  bool
 	waiting                bool    // whether a member is waiting
+	lastResortBackups      bool    // see config.BackupLastResort
 	loadFactor             float64 // 0 unless the group hashes
 	ipv4Prefix, ipv6Prefix int
 	byID                   []int32 // members by id, for round robin
@@ -67,6 +68,8 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 		members:    make([]member, len(servers)),
 		ipv4Prefix: cmp.Or(s.IPv4Prefix, 32),
 		ipv6Prefix: cmp.Or(s.IPv6Prefix, 128),
+
+		lastResortBackups: s.Backup == config.BackupLastResort,
 	}
 	if next.hashes {
 		next.loadFactor = float64(s.LoadFactor) / 100

@@ -23,6 +23,8 @@ type set struct {
 	inverse  float64 // 1/total
 	table    *lookup // for maglev, or nil
 	base     []int32 // members of table
+	backup   bool    // of backup servers
+	idle     bool    // of backups that no connection gets, because another server is usable
 }
 
 // overprovision is how much more than its healthy part a set can carry. With 1/overprovision of its weight healthy, a
@@ -48,7 +50,7 @@ func (g *Group) arrange(s *config.Balance, servers []Server) {
 		if !ok {
 			k = len(g.sets)
 			at[p] = k
-			g.sets = append(g.sets, set{priority: p.priority, other: p.other})
+			g.sets = append(g.sets, set{priority: p.priority, other: p.other, backup: servers[i].Backup})
 		}
 		g.sets[k].weighted = append(g.sets[k].weighted, int32(i))
 	}
@@ -85,15 +87,31 @@ func (g *Group) usable(m *member) bool { return m.healthy || g.panic && !m.waiti
 // promising reports whether a member is healthy or may turn out to be.
 func promising(m *member) bool { return m.healthy || m.waiting }
 
+// inPlay returns the sets that may get connections: all, or, if backups are the last resort, those of the other servers
+// as long as use holds for any of these.
+func (g *Group) inPlay(use func(*member) bool) []set {
+	last := slices.IndexFunc(g.sets, func(s set) bool { return s.backup })
+	if !g.lastResortBackups || last < 0 {
+		return g.sets
+	}
+	for _, s := range g.sets[:last] {
+		if slices.ContainsFunc(s.weighted, func(i int32) bool { return use(&g.members[i]) }) {
+			return g.sets[:last]
+		}
+	}
+	return g.sets
+}
+
 // panics reports whether to ignore health: the healthy servers cannot carry everything, and are fewer than the
 // threshold in per cent, even if all waiting ones turn out to be healthy.
 func (g *Group) panics(threshold int) bool {
 	capacity := 0.0
 	healthy, all := 0, 0
-	for i := range g.sets {
-		capacity += g.capacity(&g.sets[i], promising)
-		all += len(g.sets[i].weighted)
-		for _, k := range g.sets[i].weighted {
+	sets := g.inPlay(promising)
+	for i := range sets {
+		capacity += g.capacity(&sets[i], promising)
+		all += len(sets[i].weighted)
+		for _, k := range sets[i].weighted {
 			if promising(&g.members[k]) {
 				healthy++
 			}
@@ -106,12 +124,16 @@ func (g *Group) panics(threshold int) bool {
 // gets its proportion.
 func (g *Group) share() {
 	sum := 0.0
-	for i := range g.sets {
-		sum += g.capacity(&g.sets[i], g.usable)
+	sets := g.inPlay(g.usable)
+	for i := range g.sets[len(sets):] {
+		g.sets[len(sets)+i].idle = true
+	}
+	for i := range sets {
+		sum += g.capacity(&sets[i], g.usable)
 	}
 	left := 1.0
-	for i := range g.sets {
-		s := &g.sets[i]
+	for i := range sets {
+		s := &sets[i]
 		if c := g.capacity(s, g.usable); c > 0 && left > 1e-9 {
 			s.share = min(left, c/min(1, sum))
 			g.active = s.priority
@@ -122,6 +144,9 @@ func (g *Group) share() {
 
 func (g *Group) eligible(s *set) []int32 {
 	live := make([]int32, 0, len(s.weighted))
+	if s.idle {
+		return live
+	}
 	for _, i := range s.weighted {
 		if g.usable(&g.members[i]) {
 			live = append(live, i)

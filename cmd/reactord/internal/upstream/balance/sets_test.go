@@ -437,3 +437,72 @@ func TestWaiting(t *testing.T) {
 		}
 	}
 }
+
+// Backups that are the last resort get nothing while another server is usable, however few there are, and everything
+// when none is.
+func TestLastResortBackups(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		change    func(list []Server)
+		threshold int
+		want      string // the servers with connections, of which 4 and 5 are backups
+		panic     bool
+	}{
+		{"all up", func([]Server) {}, 0, "0123", false},
+		{"one up", func(l []Server) { l[0].Healthy, l[1].Healthy, l[2].Healthy = false, false, false }, 0, "3", false},
+		{"one up, in panic", func(l []Server) { l[0].Healthy, l[1].Healthy, l[2].Healthy = false, false, false }, 50,
+			"0123", true},
+		{"none up", func(l []Server) { down(l[:4]) }, 50, "45", false},
+		{"the last one is ejected", func(l []Server) { down(l[:4]); l[0].Ejected = true }, 0, "45", false},
+		{"the last one is out", func(l []Server) { down(l[:4]); l[0].Out = true }, 0, "45", false},
+		{"the others weigh nothing", func(l []Server) {
+			for i := range l[:4] {
+				l[i].Weight = 0
+			}
+		}, 0, "45", false},
+		{"nothing is up", func(l []Server) { down(l) }, 50, "012345", true},
+	} {
+		for _, policy := range config.Policies {
+			t.Run(test.name+"/"+string(policy), func(t *testing.T) {
+				s, list := settings(policy), servers(6)
+				s.Backup, s.PanicThreshold = config.BackupLastResort, test.threshold
+				list[4].Backup, list[5].Backup = true, true
+				list[2].Priority, list[3].Priority = 1, 1
+				if test.want == "0123" && !test.panic { // lower priorities get nothing then
+					list[2].Priority, list[3].Priority = 0, 0
+				}
+				test.change(list)
+				g, got := NewGroup(s, list), ""
+				for i, n := range counts(t, newPicker(1), g, 2000) {
+					if n > 0 {
+						got += fmt.Sprint(i)
+					}
+				}
+				if test.panic { // which of the sets in panic is not the point
+					got, test.want = got[:1], test.want[:1]
+				}
+				if got != test.want || g.Panic() != test.panic {
+					t.Errorf("servers %s, panic %v; want %s, %v", got, g.Panic(), test.want, test.panic)
+				}
+			})
+		}
+	}
+}
+
+func down(list []Server) {
+	for i := range list {
+		list[i].Healthy = false
+	}
+}
+
+// A connection that has tried all other servers in vain gets no backup that is the last resort.
+func TestLastResortBackupIsNotTried(t *testing.T) {
+	s, list := settings(config.P2C), servers(2)
+	s.Backup, list[1].Backup = config.BackupLastResort, true
+	g, p := NewGroup(s, list), newPicker(1)
+	var r Request
+	r.Tried.Add(list[0].Key)
+	if i, err := p.Pick(g, &r); !errors.Is(err, ErrNoServer) || g.HasUntried(&r.Tried) || g.InUse(1) {
+		t.Errorf("server %d, %v", i, err)
+	}
+}
