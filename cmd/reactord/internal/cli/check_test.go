@@ -75,8 +75,8 @@ func noWarning(string) {}
 func TestCheckProduction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.yaml")
 	for text, want := range map[string]string{
-		"access_log: {path: '-'}\n": "",
-		"drain: {timeout: 0s}\n":    "drain.timeout access_log.path",
+		"access_log: {path: '-'}\nmetrics: '127.0.0.1:0'\n": "",
+		"metrics: '127.0.0.1:0'\ndrain: {timeout: 0s}\n":    "drain.timeout access_log.path",
 	} {
 		text += "listeners: [{name: l, address: '127.0.0.1:80', backend: b}]\n" +
 			"backends: [{name: b, servers: ['192.0.2.1:1']}]\n"

@@ -22,6 +22,10 @@ func (c *Config) Production() []Finding {
 	p.access()
 	p.clients()
 	p.timeouts()
+	if c.Metrics.Address.IsZero() {
+		p.add("metrics.address", "no metrics: nothing can alert, and neither a load balancer nor reactord health can ask "+
+			"whether the process is ready: write 127.0.0.1:9090; a reload cannot add it")
+	}
 	if !c.AccessLog.Enabled() {
 		p.add("access_log.path", "no access log: nothing says afterwards who connected, and why a connection ended: write a "+
 			"path, or - for the standard output")

@@ -396,8 +396,7 @@ func (h *haproxy) shared(p *hapProxy, b *config.Backend) {
 		}
 	}
 	differ("send-proxy", func(s *hapServer) bool { return s.proxy == first.proxy })
-	b.Balance.SlowStart = first.slowStart
-	differ("slowstart", func(s *hapServer) bool { return s.slowStart == first.slowStart })
+	h.slowStart(p, b)
 	b.UserTimeout = first.userTimeout
 	differ("tcp-ut", func(s *hapServer) bool { return s.userTimeout == first.userTimeout })
 	if first.observe {
@@ -410,6 +409,19 @@ func (h *haproxy) shared(p *hapProxy, b *config.Backend) {
 		b.Agent.Interval = orElse(first.agentInter, first.inter)
 	}
 	differ("agent-check", func(s *hapServer) bool { return s.agent == first.agent && s.agentPort == first.agentPort })
+}
+
+// slowStart sets the longest slowstart of the servers for all of them.
+func (h *haproxy) slowStart(p *hapProxy, b *config.Backend) {
+	for i := range p.servers {
+		b.Balance.SlowStart = max(b.Balance.SlowStart, p.servers[i].slowStart)
+	}
+	for i := range p.servers {
+		if s := &p.servers[i]; s.slowStart != b.Balance.SlowStart {
+			h.add(s.at.place, "server "+clip(s.name), Differs, "balance.slow_start", "it is a setting of the backend: %s for "+
+				"all of its servers", b.Balance.SlowStart)
+		}
+	}
 }
 
 // source sets the local addresses.

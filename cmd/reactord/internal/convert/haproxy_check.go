@@ -155,6 +155,10 @@ func (h *haproxy) tcpCheck(p *hapProxy, option *hapLine, c *config.Check) {
 			var x config.CheckStep
 			x.Send, x.SendHex = textOrHex(text)
 			steps, answered = append(steps, x), false
+			if strings.HasPrefix(strings.ToUpper(text), "AUTH ") {
+				h.differs(l, "check", "write the password as ${NAME}, a variable of the environment, so that it is not in the file")
+				continue
+			}
 			h.done(l, "check")
 		case word == "expect":
 			text, ok := h.expected(l)
@@ -282,9 +286,9 @@ func (h *haproxy) httpCheck(p *hapProxy, option *hapLine, c *config.Check) {
 	request := append([]string{r.method + " " + r.uri + " " + r.version}, r.headers...)
 	c.Send, c.SendHex = textOrHex(strings.Join(request, "\r\n") + "\r\n\r\n" + r.body)
 	if c.Expect = r.expect; c.Expect == "" {
-		c.Expect = " 200 OK"
-		h.differs(option, "check.send, check.expect", "only the status 200 OK passes; HAProxy also takes other ones from "+
-			"200 to 399")
+		c.Expect = " 200 "
+		h.differs(option, "check.send, check.expect", "only an answer with the text \" 200 \" passes, such as HTTP/1.1 200 "+
+			"OK; HAProxy also takes other statuses from 200 to 399")
 		return
 	}
 	h.done(option, "check.send, check.expect")
@@ -321,23 +325,17 @@ func (r *hapRequest) send(h *haproxy, l *hapLine) {
 	h.done(l, "check.send")
 }
 
-// hapReasons has the texts that follow a status.
-var hapReasons = map[string]string{"200": " 200 OK", "204": " 204 No Content", "301": " 301 ", "302": " 302 "}
-
 func (r *hapRequest) expected(h *haproxy, l *hapLine) {
 	words := l.rest(2)
 	switch {
 	case len(words) == 2 && words[0] == "status" && isDigits(words[1]):
-		r.expect = hapReasons[words[1]]
-		if r.expect == "" {
-			r.expect = " " + words[1] + " "
-		}
-		h.done(l, "check.expect")
+		r.expect = " " + words[1] + " "
+		h.differs(l, "check.expect", "the text %q may be anywhere in the answer", r.expect)
 	case len(words) == 2 && words[0] == "string":
 		r.expect = words[1]
 		h.done(l, "check.expect")
 	case len(words) == 2 && words[0] == "rstatus" && strings.HasPrefix("200", strings.Trim(words[1], "^$().*[0-9]|")):
-		h.differs(l, "check.expect", "only the status 200 OK passes")
+		h.differs(l, "check.expect", "only the status 200 passes")
 	default:
 		h.leftOut(l, "an answer must contain a text: patterns and negations have no counterpart")
 	}

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
@@ -203,9 +202,13 @@ func (h *haproxy) stop(l *hapLine) {
 		h.done(l, "drain.delay")
 		return
 	}
-	h.out.Drain.Timeout, h.out.Upgrade.Timeout = d, d
-	h.differs(l, "drain.timeout, upgrade.timeout", "a reload starts no process, so nothing is cut by it")
+	h.out.Upgrade.Timeout = d
+	h.differs(l, "upgrade.timeout", "a reload starts no process, so nothing is cut by it; a stop takes "+
+		"drain.timeout, 30 s")
 }
+
+// adminSocket is the address of the admin API.
+const adminSocket = "unix:///run/reactord/admin.sock"
 
 // globalStats makes the admin API of the stats socket.
 func (h *haproxy) globalStats(l *hapLine) {
@@ -219,7 +222,7 @@ func (h *haproxy) globalStats(l *hapLine) {
 	}
 	h.global.statsSocket = true
 	a := &h.out.Admin
-	a.Address = "unix:///run/reactord/admin.sock"
+	a.Address = adminSocket
 	for i := 3; i < len(l.words); i++ {
 		switch l.words[i] {
 		case "mode":
@@ -285,21 +288,28 @@ func (h *haproxy) statsPage(p *hapProxy) bool {
 		h.out.Metrics.Address = address
 		h.differs(p.at, "metrics", "the series have other names: see docs/metrics.md")
 	}
-	switch {
-	case !page:
-	case h.global.statsSocket:
-		h.differs(p.at, "admin.address", "the status page is at the admin API: ssh -L 9901:/run/reactord/admin.sock")
-	default:
-		h.global.statsPage = true
-		port := address.Port
-		if metrics && port < 65535 {
-			port++ // the metrics have the port
+	if page {
+		if metrics && address.Port < 65535 {
+			address.Port++ // the metrics have the port
 		}
-		h.out.Admin.Address = "tcp://127.0.0.1:" + strconv.Itoa(int(port))
-		h.differs(p.at, "admin.address", "the status page is at http://127.0.0.1:%d/, for this machine only: others need "+
-			"a web_config_file with TLS and users, or ssh -L", port)
+		h.writeStatsPage(p, address)
+	}
+	for _, l := range p.lines {
+		h.unneeded(l, "see line %d", p.at.line)
 	}
 	return true
+}
+
+// writeStatsPage serves the status page, read-only as that of HAProxy, to this machine.
+func (h *haproxy) writeStatsPage(p *hapProxy, at config.Address) {
+	h.global.statsPage = true
+	at.Host = "127.0.0.1"
+	h.out.Admin.Page.Address = at.String()
+	if h.out.Admin.Address == "" {
+		h.out.Admin.Address = adminSocket
+	}
+	h.differs(p.at, "admin.page", "the status page is at http://127.0.0.1:%d/, read-only, for this machine alone: others "+
+		"need a web_config_file with TLS and users, or ssh -L", at.Port)
 }
 
 // writeGlobal makes the settings that depend on the whole file.

@@ -20,7 +20,8 @@ func (h *haproxy) logging(p *hapProxy, l *config.Listener) {
 			l.AccessLog = true
 			h.logTarget(t)
 		} else if t != nil {
-			h.unneeded(t, "its level has no lines of connections; the log of the process goes to standard error")
+			h.unneeded(t, "its level has no lines of connections; the log of the process, with servers "+
+				"that go down and up, goes to standard error")
 		}
 	}
 	if l.AccessLog {

@@ -109,7 +109,8 @@ func (p *hapProxy) access() *hapAccess {
 			d, ok := hapTime(r.at.word(2), time.Millisecond)
 			if p.h.wants(r.at, ok) {
 				a.inspect = d
-				p.h.done(r.at, "inspect_timeout")
+				p.h.differs(r.at, "inspect_timeout", "a client that has sent nothing by then is reset; HAProxy goes on with its "+
+					"other rules, as for protocols in which the server speaks first")
 			}
 		case "connection", "session", "content":
 		default:

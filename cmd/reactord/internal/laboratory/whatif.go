@@ -378,8 +378,21 @@ func (w *WhatIf) judge() {
 	}
 }
 
-// endsOf describes how connections have ended that did not end well.
+// endsOf describes how connections have ended that did not end well, and to which listeners their clients came.
 func endsOf(r *simulation.Result) string {
+	var failing []string
+	for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
+		if r.Groups[name].Failed > 0 {
+			failing = append(failing, name)
+		}
+	}
+	if len(failing) == 0 || len(failing) == len(r.Groups) {
+		return ends(r)
+	}
+	return ends(r) + " at " + strings.Join(failing, ", ")
+}
+
+func ends(r *simulation.Result) string {
 	var said []string
 	for _, e := range r.Ends {
 		if e.By != "normal" {
