@@ -142,6 +142,7 @@ type fact struct {
 	state  upstream.State
 	share  int // weight; 0: it is not in the plan, or gets nothing
 	health plan.Health
+	full   bool // it has as many connections as it may have now
 }
 
 // mode is how a server behaves.
@@ -215,7 +216,7 @@ func (s *policySimulation) drawBackend() {
 		b.TotalConnectTimeout = 10 * time.Second
 	}
 	if rng.IntN(3) == 0 {
-		b.Hold = time.Duration(5+rng.IntN(10)) * time.Second
+		b.Hold = time.Duration(1+rng.IntN(10)) * time.Second
 	}
 	s.backend = b
 }
@@ -515,7 +516,9 @@ func (s *policySimulation) watchForced(now int64, g *upstream.Group) {
 func (s *policySimulation) watchServer(now int64, server *upstream.Server, facts []fact) {
 	f, state := s.servers[s.indexOf(server.Address)], server.State()
 	read := server.Stats()
-	facts[f.index] = fact{state, read.Weight, server.Forced()}
+	facts[f.index] = fact{
+		state, read.Weight, server.Forced(), read.MaxConnections > 0 && read.Connections >= read.MaxConnections,
+	}
 	if server.Forced() == plan.HealthUp && read.AdminState == "up" && state != upstream.Up {
 		s.k.Errorf("%s: server %d is forced up, and is %v: %s", s.describe(), f.index, state, read.Reason)
 	}
@@ -699,7 +702,8 @@ func (l *logLine) refused() bool {
 	return false
 }
 
-// findGood finds a server that worked, and was up by its check, all of a time in which no plan was put in force.
+// findGood finds a server that worked, was up by its check, and had room at times, all of a time in which no plan was
+// put in force. During a slow start, a server of a backend that holds connections may have room for a single one.
 func (s *policySimulation) findGood(from, to int64) *flakyServer {
 	for _, at := range s.reloads {
 		if at >= from && at <= to {
@@ -708,7 +712,8 @@ func (s *policySimulation) findGood(from, to int64) *flakyServer {
 	}
 	for _, f := range s.servers {
 		if f.was.always(from, to, func(m mode) bool { return m == working }) &&
-			f.known.always(from, to, func(f fact) bool { return f.share != 0 && f.state <= upstream.Ejected }) {
+			f.known.always(from, to, func(f fact) bool { return f.share != 0 && f.state <= upstream.Ejected }) &&
+			!f.known.always(from, to, func(f fact) bool { return f.full }) {
 			return f
 		}
 	}
