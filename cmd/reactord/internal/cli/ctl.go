@@ -30,6 +30,7 @@ type ctlCommand struct {
 	Config      ctlConfig      `cmd:"" help:"Print the plan in force as a configuration file, and where each value comes from."`
 	Listeners   ctlListeners   `cmd:"" help:"List the listeners."`
 	Backends    ctlBackends    `cmd:"" help:"List the backends."`
+	Backend     ctlBackend     `cmd:"" help:"Pause a backend, so that its clients wait, and resume it."`
 	Servers     ctlServers     `cmd:"" help:"List the servers with their state."`
 	Server      ctlServer      `cmd:"" help:"Add, remove and override servers."`
 	Overrides   ctlOverrides   `cmd:"" help:"List what operators have set of servers, added, removed and drained, or end it."`

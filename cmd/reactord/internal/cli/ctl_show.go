@@ -51,6 +51,9 @@ func showStatus(w *bufio.Writer, s *admin.Status) {
 			line("", "%s", e)
 		}
 	}
+	for _, b := range s.Paused {
+		line("paused", "backend %s, %s left, %d connections are held", b.Backend, humanTime(b.Left), b.Held)
+	}
 	if h := s.Handover; h != nil && h.Taken > 0 {
 		line("taken over", "%d connections of old processes", h.Taken)
 	}
@@ -163,13 +166,21 @@ type ctlBackends struct{}
 func (ctlBackends) Run(c *ctl) error {
 	return call(c, admin.ListBackends, admin.None{}, func(w *bufio.Writer, all *admin.Backends) {
 		t := newTable("BACKEND", "POLICY", ">SERVERS", ">UP", ">CONNECTIONS", ">LIMIT", ">QUEUED", ">HELD", ">QUEUE",
-			">REFUSED", ">STICKY", "PANIC")
+			">REFUSED", ">STICKY", "PANIC", "PAUSED")
 		for _, b := range all.Backends {
 			t.add(b.Name, b.Policy, b.Servers, b.Up, b.Connections, limited(b.MaxConnections), b.Queued, b.Held,
-				b.QueueSize, b.QueueRefused, b.Sticky, yes(b.Panic))
+				b.QueueSize, b.QueueRefused, b.Sticky, yes(b.Panic), pauseLeft(&b))
 		}
 		c.table(w, t)
 	})
+}
+
+// pauseLeft returns how long the pause of a backend lasts yet, or "".
+func pauseLeft(b *stats.Backend) string {
+	if !b.Paused {
+		return ""
+	}
+	return humanTime(b.PauseLeft) + " left"
 }
 
 type ctlServers struct {

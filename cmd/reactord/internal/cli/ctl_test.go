@@ -59,6 +59,8 @@ func TestCtl(t *testing.T) {
 		"connections --wide", "connections --sort rtt --limit 2", "connections --sort rate --limit 1 --json",
 		"connections --sort age", "discovery",
 		"sources", "sources --listener dns --sort bytes --limit 1", "sources --sort age",
+		"backend pause app --for 90s", "backends", "status", "backend pause none", "backend pause app --for 25h",
+		"backend resume app", "backend resume none",
 		"server set app a --state drain --weight 50", "server reset app 192.0.2.1:80", "server reset app a",
 		"server set app c --weight 1",
 		"server set app a", "server set app a --weight 2000", "server set app a --state off",

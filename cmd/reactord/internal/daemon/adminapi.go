@@ -87,6 +87,11 @@ func (d *adminDaemon) status(all *stats.All) admin.Status {
 	for i := range all.Listeners {
 		s.Connections += int(all.Listeners[i].Connections)
 	}
+	for i := range all.Backends {
+		if b := &all.Backends[i]; b.Paused {
+			s.Paused = append(s.Paused, admin.PausedBackend{Backend: b.Name, Left: b.PauseLeft, Held: b.Held})
+		}
+	}
 	s.Predecessors = d.predecessors.statuses()
 	s.Handover = d.handover() // afterwards: it includes what a process that has ended handed over
 	open := s.Connections

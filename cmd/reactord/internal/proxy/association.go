@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -56,10 +57,16 @@ func (a *association) assign(to *upstream.Backend, by *route) {
 	a.config = a.backend.configFor(by)
 }
 
+// errPaused is [balance.ErrNoServer] because an operator has paused the backend.
+var errPaused = fmt.Errorf("the backend is paused: %w", balance.ErrNoServer)
+
 // take takes room in the backend, unless it has that already, and at a server. The error matches [balance.ErrFull] if
 // there may be room later.
 func (a *association) take(r *balance.Request) error {
 	b := a.backend.upstream
+	if b.Paused() {
+		return errPaused
+	}
 	if !a.counted {
 		if !b.Load.Take() {
 			return balance.ErrFull

@@ -177,11 +177,15 @@ func (e *explainer) pick(b *stats.ExplainedBackend, v *backendView, group *balan
 		})
 	}
 	i, err := noneChosen, balance.ErrFull
-	if !b.Limits[0].Full() {
+	paused := v.Paused()
+	switch {
+	case paused:
+		err = errPaused
+	case !b.Limits[0].Full():
 		var picker balance.Picker
 		i, err = picker.Pick(group, &balance.Request{ClientAddr: unmapped(e.client.Address).Addr()})
 	}
-	held := errors.Is(err, balance.ErrNoServer) && v.settings.Hold > 0 && !e.shared.isUDP()
+	held := errors.Is(err, balance.ErrNoServer) && (paused || v.settings.Hold > 0) && !e.shared.isUDP()
 	switch full := held || errors.Is(err, balance.ErrFull); {
 	case err == nil && (queued == 0 || e.shared.isUDP()):
 		b.Outcome = stats.OutcomeForward
@@ -189,6 +193,8 @@ func (e *explainer) pick(b *stats.ExplainedBackend, v *backendView, group *balan
 	case err == nil:
 		b.Outcome, b.Reason = stats.OutcomeQueue, "others wait"
 		return i
+	case held && queued < size && paused:
+		b.Outcome, b.Reason = stats.OutcomeQueue, "the backend is paused"
 	case held && queued < size:
 		b.Outcome, b.Reason = stats.OutcomeQueue, "it is held: there is no server"
 	case full && queued < size && !e.shared.isUDP():
@@ -278,6 +284,8 @@ func (e *explainer) listTimeouts(b *stats.ExplainedBackend, to routing, v *backe
 	switch {
 	case s.Hold > 0:
 		add("hold", s.Hold, below(v.path, "hold"))
+	case s.Queue.Size > 0 && v.Paused():
+		add("pause", upstream.PauseWait, "")
 	case s.Queue.Size > 0:
 		add("queue.timeout", s.Queue.Timeout, below(v.path, "queue.timeout"))
 	}

@@ -48,7 +48,7 @@ type dial struct {
 	failures    int         // attempts that have failed, or that the retry budget did not allow
 	noPort      int         // attempts without a local port
 	queuedAt    int64       // when the connection joined the queue first; 0: it has not
-	heldUntil   int64       // until when it may wait there, if its backend holds connections
+	heldUntil   int64       // until when it may wait there, if its backend holds connections, or is paused
 	held        bool        // there was no server for it: it keeps its place in the queue until it has one
 	releasing   bool        // it is held, and on its way to a server
 	failing     bool        // all servers that it may try have failed
@@ -474,6 +474,9 @@ func (d *dial) queue(t *task.T) error {
 	}
 	now := c.loop().Now()
 	d.noteQueued(now)
+	if d.heldUntil == 0 && (held || c.config.Hold > 0) {
+		d.heldUntil = d.queuedAt + int64(d.holdTime())
+	}
 	if held && !d.held {
 		d.beginHold(now)
 	}
@@ -510,9 +513,6 @@ func (d *dial) noteQueued(now int64) {
 	}
 	c.log.queued(now, c.backend.shared.queued.Load()-1)
 	d.queuedAt = now
-	if c.config.Hold > 0 {
-		d.heldUntil = now + int64(c.config.Hold)
-	}
 }
 
 // awaitSocket opens a socket for the server. If there is no descriptor, it waits for one, for as long as the connection

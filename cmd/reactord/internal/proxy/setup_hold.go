@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 )
 
 // A backend may hold the connections that there is no server for, instead of resetting them: they wait in its queue.
+// One that an operator has paused holds them in any case.
 // When a server is back, they are released in order and gradually, as TCP's slow start sends packets: at first one is
 // on its way, and each that gets its server lets one more be on its way. When one cannot reach a server, there is one
 // at a time again, and the next one tries after a delay. New connections do not wait for that delay: they try once,
@@ -60,11 +62,17 @@ func (h *hold) read(out *stats.Backend, full bool) {
 // waits reports whether the connection waits in the queue after err, an error of take.
 func (d *dial) waits(err error) bool {
 	if errors.Is(err, balance.ErrNoServer) {
-		b := d.conn.backend
-		return d.conn.config.Hold > 0 && !d.greeted && !b.upstream.Gone()
+		return (d.keepsHeld() || errors.Is(err, errPaused)) && !d.greeted && !d.conn.backend.upstream.Gone()
 	}
 	return errors.Is(err, balance.ErrFull)
 }
+
+// keepsHeld reports whether the connection may be held: because of a setting, or because it was held already, perhaps
+// by a pause that has ended before a server was up.
+func (d *dial) keepsHeld() bool { return d.conn.config.Hold > 0 || d.held }
+
+// holdTime returns how long the connection waits at most, if it is held.
+func (d *dial) holdTime() time.Duration { return cmp.Or(d.conn.config.Hold, upstream.PauseWait) }
 
 // exhausted reports whether no server is left to try, or no attempt.
 func (d *dial) exhausted(group *upstream.Group) bool {
@@ -74,8 +82,9 @@ func (d *dial) exhausted(group *upstream.Group) bool {
 // mayHold reports whether the connection may be held after an attempt that has failed with err. It may not if a server
 // has received something of it.
 func (d *dial) mayHold(err error) bool {
-	c := d.conn
-	return c.config.Hold > 0 && !d.greeted && d.fault == faultServer && !noPort(err) && !c.backend.upstream.Gone()
+	c, b := d.conn, d.conn.backend.upstream
+	return (d.keepsHeld() || b.Paused()) && c.config.RetryDelay > 0 && !d.greeted && d.fault == faultServer &&
+		!noPort(err) && !b.Gone()
 }
 
 // holdAfterFailure gives back what the connection has after an attempt that has failed with err, so that it waits until
@@ -117,7 +126,7 @@ func (d *dial) beginHold(now int64) {
 	if h.log.due(now) {
 		h.logged.Store(true)
 		c.worker().proxy.log.Warn("no server available, holding connections", zap.String("backend", c.backend.upstream.Name),
-			zap.Duration("hold", c.config.Hold))
+			zap.Duration("hold", d.holdTime()), zap.Bool("paused", c.backend.upstream.Paused()))
 	}
 }
 

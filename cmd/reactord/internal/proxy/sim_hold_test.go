@@ -23,6 +23,7 @@ import (
 //   - nobody waits for longer than the hold, and the last attempt;
 //   - once the server is back, and no longer full, nobody waits;
 //   - held connections come to a server that is back one after the other, and then more at a time;
+//   - while an operator has paused the backend, its server gets no new connection;
 //   - at the end all were released, or have ended.
 //
 // This runs a failing seed again: go test -run TestSimulationOfHold -sim.from SEED -sim.seeds 1 -sim.trace
@@ -43,7 +44,8 @@ func TestSimulationOfHold(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", saw)
-	if seeds >= 40 && (saw.held < 1000 || saw.served < 400 || saw.timedOut < 200 || saw.left < 100 || saw.together < 5) {
+	if seeds >= 40 && (saw.held < 1000 || saw.served < 400 || saw.timedOut < 200 || saw.left < 100 || saw.together < 5 ||
+		saw.paused < 50 || saw.expired < 20) {
 		t.Errorf("the simulation did not try enough: %+v", saw)
 	}
 }
@@ -52,6 +54,7 @@ func TestSimulationOfHold(t *testing.T) {
 type holdSightings struct {
 	held, served, timedOut, left int
 	together                     int // the most that could be on their way at a time
+	paused, expired              int // pauses
 }
 
 type holdSimulation struct {
@@ -61,9 +64,11 @@ type holdSimulation struct {
 	backend  Backend
 	hold     time.Duration
 	size     int
-	room     int  // of the server; 0: no limit
-	working  bool // the server listens
-	planned  bool // the server is in the plan
+	room     int   // of the server; 0: no limit
+	working  bool  // the server listens
+	planned  bool  // the server is in the plan
+	paused   int64 // since when the backend is; 0: it is not
+	ends     int64 // of the pause
 	goodFrom int64
 	served   []byte // clients
 	stopped  bool
@@ -122,16 +127,52 @@ func (s *holdSimulation) change(t *simring.Thread, working, planned bool) {
 	s.goodFrom = s.k.Now()
 }
 
+// pause pauses the backend for a time; 0: it resumes it.
+func (s *holdSimulation) pause(t *simring.Thread, length time.Duration) {
+	done := false
+	s.proxy.each(func(w *worker) {
+		if w.index != 0 {
+			return
+		}
+		s.endPause(s.k.Now())
+		if s.paused = 0; length == 0 {
+			s.proxy.upstreams.Resume("b")
+		} else {
+			s.proxy.upstreams.Pause("b", length)
+			s.paused, s.ends = s.k.Now(), s.k.Now()+int64(length)
+			s.saw.paused++
+		}
+		done = true
+	})
+	t.Until(func() bool { return done })
+	s.goodFrom = s.k.Now()
+}
+
+// endPause notes that the time of a pause has passed.
+func (s *holdSimulation) endPause(now int64) {
+	if s.paused != 0 && now >= s.ends {
+		s.paused, s.goodFrom = 0, max(s.goodFrom, s.ends)
+		s.saw.expired++
+	}
+}
+
 func (s *holdSimulation) drive(t *simring.Thread) {
 	t.Until(s.isUp)
 	watcher := s.k.Go("watcher", s.watch)
 	clients := s.k.Go("clients", s.come)
 	for range 5 + s.rng.IntN(10) {
 		s.change(t, s.rng.IntN(2) == 0, s.rng.IntN(3) != 0)
+		switch s.rng.IntN(4) {
+		case 0:
+			s.pause(t, time.Duration(1+s.rng.Int64N(int64(10*time.Second))))
+		case 1:
+			s.pause(t, 0)
+		}
 		t.Sleep(time.Duration(s.rng.Int64N(int64(8 * time.Second))))
 	}
 	s.stopped = true
 	t.Until(clients.Ended)
+	s.pause(t, 0)
 	if s.rng.IntN(2) == 0 { // else what waits is reset
 		s.change(t, true, true)
 		t.Until(func() bool { return s.asking == 0 })
@@ -210,6 +251,7 @@ func (s *holdSimulation) visit(t *simring.Thread, name byte) {
 func (s *holdSimulation) watch(t *simring.Thread) {
 	const settling = int64(3 * time.Second) // attempts that fail, and those that follow
 	var alone int64                         // since when nothing but time can keep connections waiting
+	var served uint64                       // connects, of a pause that has lasted for longer than one
 	for !s.over() {
 		b := &s.proxy.Stats().Backends[0]
 		shared := s.proxy.sharedBackend(s.proxy.table.Load().backends["b"])
@@ -217,7 +259,18 @@ func (s *holdSimulation) watch(t *simring.Thread) {
 		if b.Queued > s.size || b.Held > b.Queued {
 			s.k.Errorf("%d connections are held, and %d of %d wait", b.Held, b.Queued, s.size)
 		}
-		usable := s.working && s.planned
+		s.endPause(s.k.Now())
+		if b.Paused != (s.paused != 0) && s.k.Now() < s.ends {
+			s.k.Errorf("paused: %v, %v before the end", b.Paused, time.Duration(s.ends-s.k.Now()))
+		}
+		switch n := s.connects(); {
+		case n < served || s.paused == 0 || s.k.Now()-s.paused < int64(s.backend.ConnectTimeout):
+			served = n
+		case n != served:
+			s.k.Errorf("%d connections have got a server that is paused since %v", n-served, time.Duration(s.paused))
+			served = n
+		}
+		usable := s.working && s.planned && s.paused == 0
 		if !usable || b.Queued == 0 || s.room > 0 && b.Connections >= s.room {
 			alone = s.k.Now()
 		}
@@ -227,6 +280,14 @@ func (s *holdSimulation) watch(t *simring.Thread) {
 		}
 		t.Sleep(20 * time.Millisecond)
 	}
+}
+
+// connects returns how many connections have got the server.
+func (s *holdSimulation) connects() (n uint64) {
+	for _, server := range s.proxy.Stats().Servers {
+		n += server.Total
+	}
+	return n
 }
 
 // checkOrder asserts that those on their way have come before those that wait. For a moment after an attempt has

@@ -183,6 +183,7 @@ func (w *worker) stopIfEmpty() {
 		w.endHandovers()
 		if w.index == 0 {
 			w.proxy.upstreams.Stop()
+			w.proxy.upstreams.DetachPauses()
 		}
 		w.loop.Stop()
 	}

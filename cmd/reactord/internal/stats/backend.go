@@ -13,6 +13,8 @@ type Backend struct {
 	Queued         int               `json:"queued" doc:"Connections that wait for a server."`
 	Held           int               `json:"held" doc:"Connections of queued that are held because there is no server for them, and those of them that are being released."`
 	Hold           Seconds           `json:"hold" doc:"How long connections are held; 0: they are not."`
+	Paused         bool              `json:"paused" doc:"Whether an operator has paused it: no server gets a new connection."`
+	PauseLeft      Seconds           `json:"pause_left_seconds,omitempty" doc:"Time until the pause ends by itself."`
 	QueueSize      int               `json:"queue_size" doc:"Limit on waiting connections."`
 	QueueRefused   uint64            `json:"queue_refused" doc:"Connections that were reset because the queue was full."`
 	NoServer       uint64            `json:"no_server" doc:"Connections that got no server, except because of their client."`

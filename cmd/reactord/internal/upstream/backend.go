@@ -23,6 +23,7 @@ type Backend struct {
 	settings  atomic.Pointer[config.Backend]
 	keys      atomic.Pointer[certs.Client]
 	group     atomic.Pointer[Group]
+	paused    atomic.Pointer[pause] // nil: it is not
 
 	_       [64]byte        // separates what each connection writes from what it only reads
 	began   atomic.Uint64   // connections
@@ -39,6 +40,7 @@ type Backend struct {
 	checks      *checks
 	plainChecks *checks // for servers without TLS
 	publisher   reactor.Timer
+	pauseEnd    reactor.Timer
 	panicking   bool  // health is ignored
 	published   int64 // when the last group was computed
 	cost        int64 // how long computing it took
@@ -47,6 +49,8 @@ type Backend struct {
 func newBackend(d *Directory, b *plan.Backend) *Backend {
 	out := &Backend{Name: b.Settings.Name, directory: d}
 	out.publisher.Init((*publisher)(out))
+	out.pauseEnd.Init((*pauser)(out))
+	out.inheritPause()
 	out.set(b)
 	return out
 }
@@ -98,6 +102,7 @@ func (b *Backend) commit(next *prepared) {
 	m := next.membership
 	b.member = m
 	b.set(&m.plan)
+	b.resumePause()
 	b.setChecks(&m.plan)
 	for i, s := range m.servers {
 		s.join(&m.plan.Servers[i])
@@ -124,6 +129,7 @@ func (b *Backend) commit(next *prepared) {
 func (b *Backend) retire() {
 	b.gone.Store(true)
 	b.end()
+	b.directory.Loop.StopTimer(&b.pauseEnd) // it stays paused: who waits gets no server of it
 }
 
 // end ends what runs for a backend.

@@ -39,6 +39,7 @@ type Directory struct {
 	planned   table                       // prepared last; owned by the planner
 	inherited map[serverKey]*ServerHealth // handed over; owned by the planner
 	expires   time.Time                   // when inherited is too old
+	pauses    map[string]*inheritedPause  // handed over; fixed
 }
 
 // inheritFor is how long a handover applies to servers that have not appeared yet: discovery finds them soon.
@@ -53,6 +54,7 @@ func New(cfg Config) *Directory {
 		cfg.Log = zap.NewNop()
 	}
 	d := &Directory{Config: cfg, inherited: cfg.Inherited.byKey(), expires: time.Now().Add(inheritFor)}
+	d.pauses = cfg.Inherited.pauses()
 	d.Inherited = Handover{}
 	d.inForce.Store(&table{})
 	return d
@@ -89,7 +91,8 @@ func (d *Directory) Waiting() (n int) {
 	return n
 }
 
-// Stop ends checks and timers. It is called on the control loop. The directory can still be read.
+// Stop ends checks and timers, except those of pauses: what waits in this process stays paused. It is called on the
+// control loop. The directory can still be read.
 func (d *Directory) Stop() {
 	for _, m := range *d.inForce.Load() {
 		m.backend.end()

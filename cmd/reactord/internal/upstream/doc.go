@@ -50,6 +50,7 @@
 //	ejection.go   takes it out when connects fail
 //	slowstart.go  the weight of a server that has come up
 //	hold.go       what changes for servers because their backend holds connections
+//	pause.go      an operator's pause of a backend
 //	handover.go   the health that a process hands over to its successor
 //	retry.go      the budget of retries
 //	retired.go    backends and servers of another process's plan

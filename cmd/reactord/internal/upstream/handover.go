@@ -13,6 +13,13 @@ import (
 // version. So fields are only ever added, and an unknown word is ignored.
 type Handover struct {
 	Servers []ServerHealth `json:"servers,omitempty"`
+	Paused  []BackendPause `json:"paused,omitempty"`
+}
+
+// BackendPause is a pause of a backend that an operator has begun.
+type BackendPause struct {
+	Backend string    `json:"backend"`
+	Ends    time.Time `json:"ends"`
 }
 
 // ServerHealth is the known health of a server.
@@ -60,9 +67,21 @@ func (h *Handover) byKey() map[serverKey]*ServerHealth {
 	return all
 }
 
-// Handover returns the health of the servers in force. It is called on the control loop.
+// pauses returns the pauses by backend.
+func (h *Handover) pauses() map[string]*inheritedPause {
+	all := make(map[string]*inheritedPause, len(h.Paused))
+	for _, p := range h.Paused {
+		all[p.Backend] = &inheritedPause{ends: p.Ends}
+	}
+	return all
+}
+
+// Handover returns the health of the servers in force, and the pauses of backends. It is called on the control loop.
 func (d *Directory) Handover() (h Handover) {
-	for _, servers := range d.All() {
+	for b, servers := range d.All() {
+		if p := b.paused.Load(); p != nil {
+			h.Paused = append(h.Paused, BackendPause{b.Name, p.ends})
+		}
 		for _, s := range servers {
 			if r := s.health(); r != (ServerHealth{Backend: r.Backend, Server: r.Server, Since: r.Since}) {
 				h.Servers = append(h.Servers, r)

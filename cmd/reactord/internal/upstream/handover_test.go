@@ -31,7 +31,7 @@ func runWith(t *testing.T, text string) *running {
 		t.Fatal(err)
 	}
 	r := run(t, reactor.Epoll, 1)
-	r.inherited = h.byKey()
+	r.inherited, r.pauses = h.byKey(), h.pauses()
 	return r
 }
 

@@ -6,7 +6,10 @@ import "slices"
 // longer: the connections that wait find out by connecting.
 func (b *Backend) uncheck() {
 	m := b.member
-	if m.plan.Settings.Hold == 0 || slices.ContainsFunc(m.servers, func(s *Server) bool { return s.State() == Up }) {
+	if m.plan.Settings.Hold == 0 && !b.Paused() {
+		return
+	}
+	if slices.ContainsFunc(m.servers, func(s *Server) bool { return s.State() == Up }) {
 		return
 	}
 	unchecked := *m

@@ -54,6 +54,8 @@ func (b *Backend) Stats(servers []*Server, full bool) stats.Backend {
 		MaxConnections: b.Load.Limit(),
 		QueueSize:      settings.Queue.Size,
 		Hold:           stats.Of(settings.Hold),
+		Paused:         b.Paused(),
+		PauseLeft:      stats.Of(b.pauseLeft()),
 		Total:          b.began.Load(),
 		RetriesRefused: b.retries.refused.Load(),
 	}

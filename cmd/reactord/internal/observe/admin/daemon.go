@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
@@ -31,6 +32,9 @@ type Daemon interface {
 	// Events returns the remembered events after the one with the number.
 	Events(after uint64) []Event
 
+	// PauseBackend pauses a backend for a time. ResumeBackend ends the pause, if there is one.
+	PauseBackend(ctx context.Context, backend string, length time.Duration) error
+	ResumeBackend(ctx context.Context, backend string) error
 	// SetServer overrides settings of a server, given by name or address. ResetServer ends the override.
 	// by is who asks, for people, or "".
 	SetServer(ctx context.Context, backend, server string, change ServerChange, by string) error

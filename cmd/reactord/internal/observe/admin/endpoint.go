@@ -40,6 +40,11 @@ var (
 		"What would happen to a connection of a client now, and why. It changes nothing.", 0, ""}
 	ListBackends = Endpoint[None, Backends]{http.MethodGet, "/v1/backends", "listBackends",
 		"The backends.", 0, ""}
+	PauseBackend = Endpoint[PauseQuery, stats.Backend]{http.MethodPost, pausePath, "pauseBackend",
+		"Pause a backend: none of its servers gets a new connection, and clients wait. Open connections go on. The pause " +
+			"lasts until it is ended, or its time has passed, even across reloads and upgrades.", 0, ""}
+	ResumeBackend = Endpoint[BackendKey, stats.Backend]{http.MethodDelete, pausePath, "resumeBackend",
+		"End the pause of a backend: the clients that wait are released gradually.", 0, ""}
 	ListServers = Endpoint[ServerQuery, Servers]{http.MethodGet, "/v1/servers", "listServers",
 		"The servers, with their state and health.", 0, ""}
 	GetServer = Endpoint[ServerKey, stats.Server]{http.MethodGet, serverPath, "getServer",
@@ -105,4 +110,7 @@ var (
 		"This API, as an OpenAPI 3.1 document.", 0, "application/json"}
 )
 
-const serverPath = "/v1/backends/{backend}/servers/{server}"
+const (
+	serverPath = "/v1/backends/{backend}/servers/{server}"
+	pausePath  = "/v1/backends/{backend}/pause"
+)

@@ -41,6 +41,8 @@ func routes() []route {
 		bind(ListListeners, (*API).listeners),
 		bind(GetExplanation, (*API).explanation),
 		bind(ListBackends, (*API).backends),
+		bind(PauseBackend, (*API).pauseBackend).needs(config.OperatorRole),
+		bind(ResumeBackend, (*API).resumeBackend).needs(config.OperatorRole),
 		bind(ListServers, (*API).servers),
 		bind(GetServer, (*API).server1),
 		bind(SetServer, (*API).setServer).needs(config.OperatorRole),
@@ -185,6 +187,42 @@ func (a *API) explanation(ctx context.Context, q *ExplanationQuery) (stats.Expla
 
 func (a *API) backends(context.Context, *None) (Backends, error) {
 	return Backends{list(a.daemon.Backends())}, nil
+}
+
+// The time that a pause lasts unless a request says another one, and the longest.
+const (
+	defaultPause = 5 * time.Minute
+	longestPause = 24 * time.Hour
+)
+
+func (a *API) pauseBackend(ctx context.Context, q *PauseQuery) (stats.Backend, error) {
+	length := cmp.Or(q.For, defaultPause)
+	if length < time.Second || length > longestPause {
+		return stats.Backend{}, problem(http.StatusBadRequest, "for is out of range: write 1s to 24h")
+	}
+	if err := a.daemon.PauseBackend(ctx, q.Backend, length); err != nil {
+		return stats.Backend{}, err
+	}
+	a.log.Info("admin: backend paused", zap.String("backend", q.Backend), zap.Duration("for", length))
+	return a.backend1(q.Backend)
+}
+
+func (a *API) resumeBackend(ctx context.Context, k *BackendKey) (stats.Backend, error) {
+	if err := a.daemon.ResumeBackend(ctx, k.Backend); err != nil {
+		return stats.Backend{}, err
+	}
+	a.log.Info("admin: backend resumed", zap.String("backend", k.Backend))
+	return a.backend1(k.Backend)
+}
+
+// backend1 returns one backend.
+func (a *API) backend1(name string) (stats.Backend, error) {
+	for _, b := range a.daemon.Backends() {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	return stats.Backend{}, fmt.Errorf("%w: backend %q", ErrNotFound, clip(name))
 }
 
 func (a *API) servers(_ context.Context, q *ServerQuery) (Servers, error) {

@@ -47,8 +47,17 @@ type Status struct {
 	LastReload  *Reload          `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
 	Drain       *Drain           `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
 
+	Paused []PausedBackend `json:"paused,omitempty" doc:"Backends that an operator has paused."`
+
 	Handover     *stats.Handovers `json:"handover,omitempty" doc:"Connections that have moved between processes, if some have."`
 	Predecessors []Predecessor    `json:"predecessors,omitempty" doc:"Old processes of upgrades that still have connections, most recent first."`
+}
+
+// PausedBackend is a backend that an operator has paused.
+type PausedBackend struct {
+	Backend string  `json:"backend" doc:"Name of the backend."`
+	Left    Seconds `json:"left_seconds" doc:"Time until the pause ends by itself."`
+	Held    int     `json:"held" doc:"Connections that wait."`
 }
 
 // Predecessor is an old process of an upgrade that still has connections.
@@ -146,6 +155,17 @@ type ExplanationQuery struct {
 // Backends holds all backends.
 type Backends struct {
 	Backends []stats.Backend `json:"backends"`
+}
+
+// BackendKey identifies a backend.
+type BackendKey struct {
+	Backend string `path:"backend" doc:"The name of the backend."`
+}
+
+// PauseQuery pauses a backend.
+type PauseQuery struct {
+	BackendKey
+	For time.Duration `query:"for" doc:"How long the pause lasts, if nobody ends it sooner: up to 24h. Default: 5m."`
 }
 
 // Servers holds servers of backends.

@@ -123,6 +123,8 @@ var backendTable = series.Table[stats.Backend]{
 	series.Counter("backend_no_server_total",
 		"Total number of connections that got no server, except those ended by their client.",
 		ofBackend, func(b *stats.Backend) float64 { return float64(b.NoServer) }).Sparse(0),
+	series.Gauge("backend_paused", "Whether an operator has paused the backend (1).", ofBackend,
+		func(b *stats.Backend) float64 { return flag(b.Paused) }).Sparse(0),
 	series.Gauge("backend_panic_mode", "Whether health is ignored because too few servers are healthy (1).", ofBackend,
 		func(b *stats.Backend) float64 { return flag(b.Panic) }).Sparse(0),
 	series.Counter("backend_panics_total", "Total number of times that panic mode began.", ofBackend,

@@ -33,6 +33,7 @@ type Daemon struct {
 	drains   []admin.ServerDrain
 	drain    *admin.Drain
 	reloaded *admin.Reload
+	pause    time.Duration // left of the backend
 }
 
 // Start is the daemon's start time.
@@ -80,6 +81,9 @@ func (d *Daemon) Status() admin.Status {
 	s := admin.Status{
 		Version: "v1.2.3", Revision: "0123abc", PID: 42, Started: Start, Uptime: 93784, Phase: admin.Serving,
 		Ring: "io_uring", Loops: 4, Plan: 7, Connections: len(d.conns), LastReload: d.reloaded,
+	}
+	if d.pause != 0 {
+		s.Paused = []admin.PausedBackend{{Backend: "app", Left: stats.Of(d.pause), Held: 3}}
 	}
 	if d.drain != nil {
 		s.Phase = admin.Draining
@@ -143,8 +147,11 @@ func (d *Daemon) Listeners() []stats.Listener {
 
 // Backends returns a backend.
 func (d *Daemon) Backends() []stats.Backend {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return []stats.Backend{{
 		Name: "app", Policy: "p2c", Servers: 2, Up: 1, Connections: 2, Queued: 3,
+		Paused: d.pause > 0, PauseLeft: stats.Of(d.pause),
 		QueueSize: 1024, QueueRefused: 5, Total: 1241, RetriesRefused: 1,
 		ConnectTime: stats.Histogram{Bounds: []float64{0.001, 0.01}, Counts: []uint64{1200, 40, 1}, Sum: 0.9},
 	}}
@@ -235,6 +242,26 @@ func (d *Daemon) update(backend, server string, f func(*stats.Server)) error {
 		}
 	}
 	return fmt.Errorf("%w: server %q of backend %q", admin.ErrNotFound, server, backend)
+}
+
+// PauseBackend pauses the backend.
+func (d *Daemon) PauseBackend(_ context.Context, backend string, length time.Duration) error {
+	return d.setPause(backend, length)
+}
+
+// ResumeBackend ends its pause.
+func (d *Daemon) ResumeBackend(_ context.Context, backend string) error {
+	return d.setPause(backend, 0)
+}
+
+func (d *Daemon) setPause(backend string, left time.Duration) error {
+	if backend != "app" {
+		return fmt.Errorf("%w: backend %q", admin.ErrNotFound, backend)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pause = left
+	return nil
 }
 
 func match(f *admin.Filter, c *admin.Connection) bool {

@@ -119,7 +119,7 @@ export class Model {
     const down = b.servers > 0 && b.up === 0;
     return {
       ...b, ...tls, ...failing, fails,
-      problem: down || fails ? 2 : b.up < b.servers || b.panic || b.queued || failing.failedShare >= SUSPECT ? 1 : 0,
+      problem: down || fails ? 2 : b.up < b.servers || b.panic || b.paused || b.queued || failing.failedShare >= SUSPECT ? 1 : 0,
       perSecond: rate((r) => r.total), recent,
       connectAverage: average(recent), connectMost: quantile(recent, 0.99),
     };

@@ -71,6 +71,8 @@ const BACKENDS = [
   ...TLS,
   { name: 'Policy', text: (b) => words(b.policy) },
   number('Retries refused', (b) => b.retries_refused, count),
+  { name: 'Paused', text: (b) => b.paused ? `${long(b.pause_left_seconds)} left` : '–',
+    state: (b) => b.paused ? 'warn' : '', when: (rows) => rows.some((b) => b.paused) },
   { name: 'Health', text: (b) => b.panic ? 'ignored: too few servers are healthy' : 'respected',
     state: (b) => b.panic ? 'warn' : '', when: (rows) => rows.some((b) => b.panic) },
 ];
