@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/fetch"
 )
 
 // Source finds servers.
@@ -38,14 +38,11 @@ const maxServers = 10000
 // errTooMany reports a source beyond maxServers.
 var errTooMany = errors.New("more than 10000 servers")
 
-// Delays between two attempts after failures.
+// Delays between two attempts of Kubernetes after failures.
 const (
 	minBackOff = time.Second
 	maxBackOff = 30 * time.Second
 )
-
-// jitterPercent is the largest deviation of an interval.
-const jitterPercent = 10
 
 // outcome is the result of an attempt.
 type outcome struct {
@@ -57,17 +54,15 @@ type outcome struct {
 // poller makes the attempts of a source, and decides when to make the next one.
 type poller struct {
 	*stats
-	jitter
-	first    time.Duration // delay after a first failure, at most minBackOff
+	fetch.Pace
 	attempt  func(context.Context) outcome
 	reporter reporter
-	backOff  time.Duration
 }
 
 // run makes attempts until ctx is done.
 func (p *poller) run(ctx context.Context, report Report) {
 	p.reporter.report = report
-	for next := p.poll(ctx); sleep(ctx, next); next = p.poll(ctx) {
+	for next := p.poll(ctx); fetch.Sleep(ctx, next); next = p.poll(ctx) {
 	}
 }
 
@@ -79,41 +74,7 @@ func (p *poller) poll(ctx context.Context) (next time.Duration) {
 	}
 	p.note(f)
 	p.reporter.reportChange(f.servers, f.err)
-	if f.err == nil {
-		p.backOff = 0
-		return f.next
-	}
-	p.backOff = min(max(2*p.backOff, min(p.first, minBackOff)), maxBackOff)
-	if wait := p.backOff + p.upTo(p.backOff); f.next == 0 || wait < f.next {
-		return wait
-	}
-	return f.next
-}
-
-// jitter draws the deviations of intervals.
-type jitter struct{ random *rand.Rand } // nil: that of the process
-
-// upTo returns a random part of d's jitter.
-func (j jitter) upTo(d time.Duration) time.Duration {
-	most := int64(max(d/100*jitterPercent, 1))
-	if j.random != nil {
-		return time.Duration(j.random.Int64N(most))
-	}
-	return time.Duration(rand.Int64N(most)) //nolint:gosec // need not be secret
-}
-
-// around returns an interval with its jitter.
-func (j jitter) around(d time.Duration) time.Duration { return d + j.upTo(d) - j.upTo(d) }
-
-// sleep waits, and reports whether ctx is not done.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-	return ctx.Err() == nil
+	return p.Next(f.err, f.next)
 }
 
 // reporter passes on what differs from the last report.

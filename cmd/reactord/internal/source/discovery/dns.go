@@ -16,6 +16,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/fetch"
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -30,7 +31,7 @@ const shortest = 10 * time.Millisecond
 // 1.
 type DNS struct {
 	stats
-	jitter
+	fetch.Jitter
 	cfg      config.DNS
 	resolver asker
 	origin   string
@@ -60,7 +61,8 @@ func (d *DNS) Name() string { return d.origin }
 func (d *DNS) Run(ctx context.Context, report Report) { d.poller().run(ctx, report) }
 
 func (d *DNS) poller() *poller {
-	return &poller{stats: &d.stats, jitter: d.jitter, first: max(d.cfg.MinInterval, shortest), attempt: d.lookup}
+	pace := fetch.Pace{Jitter: d.Jitter, First: max(d.cfg.MinInterval, shortest)}
+	return &poller{stats: &d.stats, Pace: pace, attempt: d.lookup}
 }
 
 // lookup asks all questions of a round.
@@ -95,8 +97,8 @@ func (d *DNS) lookup(ctx context.Context) outcome {
 func (d *DNS) interval(ttl time.Duration) time.Duration {
 	longest := max(d.cfg.MaxInterval, shortest)
 	t := max(ttl, d.cfg.MinInterval, shortest)
-	if t += d.upTo(t); t > longest {
-		return longest - d.upTo(longest)
+	if t += d.UpTo(t); t > longest {
+		return longest - d.UpTo(longest)
 	}
 	return t
 }

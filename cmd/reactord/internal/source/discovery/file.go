@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/fetch"
 )
 
 // FileInterval separates two reads of a file. A file has a few kilobytes, so polling costs less than a watch is
@@ -53,7 +54,7 @@ func (f *File) Name() string { return "file " + f.path }
 
 // Run reads the files every few seconds.
 func (f *File) Run(ctx context.Context, report Report) {
-	p := poller{stats: &f.stats, first: f.interval, attempt: func(ctx context.Context) outcome {
+	p := poller{stats: &f.stats, Pace: fetch.Pace{First: f.interval}, attempt: func(ctx context.Context) outcome {
 		out := f.attempt(ctx)
 		out.next = f.interval // cheap, and somebody may be fixing the file
 		return out

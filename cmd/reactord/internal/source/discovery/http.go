@@ -1,22 +1,16 @@
 package discovery
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/fetch"
 )
 
 // Limits of files and answers in bytes.
@@ -35,24 +29,17 @@ type HTTP struct {
 	lookup lookupFunc
 
 	// Used by attempts only.
-	client    *http.Client
-	authority []byte        // content of the CA file that client was built with
-	etag      string        // of the last good answer
-	last      []plan.Server // servers of the last good answer
+	client fetch.Client
+	etag   string        // of the last good answer
+	last   []plan.Server // servers of the last good answer
 }
 
 // NewHTTP returns the source for a URL.
 func NewHTTP(cfg config.HTTPDiscovery) *HTTP {
-	return &HTTP{cfg: cfg, name: redacted(cfg.URL), lookup: lookupHost}
-}
-
-// redacted returns a URL without its password.
-func redacted(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
+	return &HTTP{
+		cfg: cfg, name: fetch.Redacted(cfg.URL), lookup: lookupHost,
+		client: fetch.Client{TokenFile: cfg.TokenFile, CAFile: cfg.CAFile},
 	}
-	return u.Redacted()
 }
 
 // Name returns the URL without its password.
@@ -60,16 +47,12 @@ func (h *HTTP) Name() string { return h.name }
 
 // Run polls the URL, after each interval.
 func (h *HTTP) Run(ctx context.Context, report Report) {
-	defer func() {
-		if h.client != nil {
-			h.client.CloseIdleConnections()
-		}
-	}()
-	p := poller{stats: &h.stats, first: h.cfg.Interval, attempt: func(ctx context.Context) outcome {
+	defer h.client.Close()
+	p := poller{stats: &h.stats, Pace: fetch.Pace{First: h.cfg.Interval}, attempt: func(ctx context.Context) outcome {
 		ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
 		defer cancel()
 		servers, err := h.attempt(ctx)
-		f := outcome{servers: servers, next: jitter{}.around(h.cfg.Interval)}
+		f := outcome{servers: servers, next: fetch.Jitter{}.Around(h.cfg.Interval)}
 		if err != nil {
 			f.err = fmt.Errorf("%s: %w", h.name, err)
 		}
@@ -84,14 +67,8 @@ func (h *HTTP) attempt(ctx context.Context) ([]plan.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.trust(); err != nil {
-		return nil, err
-	}
 	response, err := h.client.Do(request)
 	if err != nil {
-		if of, ok := errors.AsType[*url.Error](err); ok {
-			err = of.Err // the caller names the URL
-		}
 		return nil, err
 	}
 	defer response.Body.Close()
@@ -125,52 +102,11 @@ func (h *HTTP) request(ctx context.Context) (*http.Request, error) {
 		return nil, err
 	}
 	r.Header.Set("Accept", "application/json")
-	r.Header.Set("User-Agent", "reactord")
 	r.Header.Set("X-Prometheus-Refresh-Interval-Seconds", strconv.FormatFloat(h.cfg.Interval.Seconds(), 'f', -1, 64))
 	if h.etag != "" {
 		r.Header.Set("If-None-Match", h.etag)
 	}
-	if h.cfg.TokenFile != "" {
-		token, err := readBounded(h.cfg.TokenFile, maxSecret)
-		if err != nil {
-			return nil, fmt.Errorf("token_file: %w", err)
-		}
-		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	}
 	return r, nil
-}
-
-// trust builds a client that trusts the CA file, unless the current one trusts its present content.
-func (h *HTTP) trust() error {
-	var authority []byte
-	if h.cfg.CAFile != "" {
-		var err error
-		if authority, err = readBounded(h.cfg.CAFile, maxSecret); err != nil {
-			return fmt.Errorf("ca_file: %w", err)
-		}
-	}
-	if h.client != nil && bytes.Equal(authority, h.authority) {
-		return nil
-	}
-	transport := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		MaxIdleConns:           1,
-		IdleConnTimeout:        time.Minute,
-		MaxResponseHeaderBytes: 64 << 10,
-		ForceAttemptHTTP2:      true,
-	}
-	if authority != nil {
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(authority) {
-			return fmt.Errorf("ca_file: %s: no certificate in PEM form", h.cfg.CAFile)
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
-	}
-	if h.client != nil {
-		h.client.CloseIdleConnections()
-	}
-	h.client, h.authority = &http.Client{Transport: transport}, authority
-	return nil
 }
 
 // lookupHost finds the address of a host: the first IPv4 address, or else the first one, as [net.ResolveTCPAddr]

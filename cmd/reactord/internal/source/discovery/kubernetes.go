@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/fetch"
 )
 
 // Kubernetes watches a Service of Kubernetes.
@@ -80,7 +81,7 @@ func (k *Kubernetes) Run(ctx context.Context, report Report) {
 	k.reporter.report = report
 	for {
 		wait := k.attempt(ctx)
-		if ctx.Err() != nil || !sleep(ctx, wait) {
+		if ctx.Err() != nil || !fetch.Sleep(ctx, wait) {
 			return
 		}
 	}

@@ -1,12 +1,15 @@
 package discovery
 
 import (
+	"errors"
 	"io"
 	"net/netip"
 	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/source/fetch"
 )
 
 // resolvConf lists the system's DNS servers; see resolv.conf(5).
@@ -66,18 +69,19 @@ func parseResolvConf(data []byte) (servers []string) {
 
 // readBounded reads a file, or fails if it exceeds most bytes.
 func readBounded(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return boundedAll(f, most)
+	data, err := fetch.ReadFile(path, most)
+	return data, sizeError(err, most)
 }
 
 func boundedAll(r io.Reader, most int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = &contentError{line: 1, column: 1, text: "larger than " + sizeText(most)}
+	data, err := fetch.ReadAll(r, most)
+	return data, sizeError(err, most)
+}
+
+// sizeError gives the error of a text that is too large a place.
+func sizeError(err error, most int64) error {
+	if errors.Is(err, fetch.ErrTooLarge) {
+		return &contentError{line: 1, column: 1, text: "larger than " + sizeText(most)}
 	}
-	return data, err
+	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/source/fetch"
 )
 
 // ErrUnanswered reports that a source gets no answer.
@@ -30,9 +31,10 @@ type Scripted struct {
 // Random parts of intervals come from random; nil: that of the process.
 func NewScripted(f config.Finder, ttl time.Duration, random *rand.Rand, report Report) *Scripted {
 	s := &Scripted{ttl: ttl}
-	j := jitter{random}
+	j := fetch.Jitter{Random: random}
 	every := func(interval time.Duration, next func() time.Duration) {
-		s.poller = poller{stats: new(stats), jitter: j, first: interval, attempt: func(context.Context) outcome {
+		pace := fetch.Pace{Jitter: j, First: interval}
+		s.poller = poller{stats: new(stats), Pace: pace, attempt: func(context.Context) outcome {
 			out := outcome{err: s.err, next: next()}
 			if out.err == nil {
 				out.servers = unique(append([]plan.Server{}, s.found...))
@@ -43,12 +45,12 @@ func NewScripted(f config.Finder, ttl time.Duration, random *rand.Rand, report R
 	switch f := f.(type) {
 	case *config.DNS:
 		d := newDNS(*f, s)
-		d.jitter = j
+		d.Jitter = j
 		s.poller = *d.poller()
 	case *config.FileDiscovery:
 		every(FileInterval, func() time.Duration { return FileInterval })
 	case *config.HTTPDiscovery:
-		every(f.Interval, func() time.Duration { return j.around(f.Interval) })
+		every(f.Interval, func() time.Duration { return j.Around(f.Interval) })
 	default: // it watches
 		s.watches = true
 		every(minBackOff, func() time.Duration { return maxBackOff })
