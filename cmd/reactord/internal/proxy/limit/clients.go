@@ -38,7 +38,7 @@ func (c *Clients) Acquire(address netip.Addr, now int64) Client {
 		if unused {
 			next = word(mark, 1)
 		}
-		if set.words[i].CompareAndSwap(seen[i], next) {
+		if set.words[i].CompareAndSwap(seen[i], next) && !(unused && set.yields(i, next)) {
 			return Client{&set.words[i], &set.more[i]}
 		}
 	}

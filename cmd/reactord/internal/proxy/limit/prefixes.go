@@ -51,7 +51,8 @@ func (p *Prefixes) Take(client netip.Addr, now int64) bool {
 		var seen [ways]uint64
 		var ahead int32
 		i := set.find(mark, &seen)
-		if i >= 0 {
+		known := i >= 0
+		if known {
 			ahead = p.ahead(seen[i], at)
 		} else {
 			i = p.fullest(&seen, at)
@@ -59,7 +60,8 @@ func (p *Prefixes) Take(client netip.Addr, now int64) bool {
 		if ahead > p.most {
 			return false
 		}
-		if set.words[i].CompareAndSwap(seen[i], word(mark, at+uint32(ahead)+uint32(p.cost))) {
+		next := word(mark, at+uint32(ahead)+uint32(p.cost))
+		if set.words[i].CompareAndSwap(seen[i], next) && (known || !set.yields(i, next)) {
 			return true
 		}
 	}

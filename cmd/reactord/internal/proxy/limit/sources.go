@@ -15,9 +15,9 @@ import (
 // of further prefixes are not counted and not limited. So whoever fills the table escapes the limit with further
 // prefixes, and changes nothing for those that have an entry, or that would get none.
 //
-// The count of a prefix is exact, but for this: two loops that begin to count the same prefix at the same time may take
-// two entries for it. Its count is the sum of both then, and the limit can be exceeded by as many connections as other
-// loops accept at that moment: one each.
+// The count of a prefix is exact. Two loops that begin to count the same prefix at the same time may take two entries
+// for it; one of them gives its entry back before it goes on. If a third one has found that entry meanwhile, both stay
+// until their connections have ended, and the count of the prefix is the sum.
 //
 // An entry also has the history of its prefix, for people. Of prefixes without connections, the one that was active
 // last keeps its history for longest.
@@ -103,6 +103,9 @@ func (s *Sources) Acquire(client netip.Addr, most int, now int64) (counts Source
 		}
 		if set.words[at].CompareAndSwap(seen[at], next) {
 			if markOf(seen[at]) != mark {
+				if set.yields(at, next) {
+					continue
+				}
 				set.more[at].begin(s.table.prefix(client))
 			}
 			return Source{&set.words[at], &set.more[at]}, true
@@ -203,7 +206,8 @@ type SourceReading struct {
 	Refused     [sourceLimits]uint64 // by [SourceLimit]
 }
 
-// All reads the entries, one after another, while the loops change them. Two may have the same prefix: see [Sources].
+// All reads the entries, one after another, while the loops change them. Two may have the same prefix for a
+// moment: see [Sources].
 func (s *Sources) All() iter.Seq[SourceReading] {
 	return func(yield func(SourceReading) bool) {
 		for i := range s.table.sets {

@@ -75,7 +75,8 @@ func (s *Sticky[T]) put(client netip.Addr, choice *T, used uint32) {
 		if !known {
 			i = longestUnused(&seen)
 		}
-		if next := word(mark, used); seen[i] != next && !set.words[i].CompareAndSwap(seen[i], next) {
+		next := word(mark, used)
+		if seen[i] != next && !set.words[i].CompareAndSwap(seen[i], next) || !known && set.yields(i, next) {
 			continue
 		}
 		of := &set.more[i]

@@ -65,8 +65,7 @@ func (t *table[E]) set(client netip.Addr) (*set[E], uint32) {
 }
 
 // find returns the index of the entry with a mark, or -1, and stores the words that it has read in seen. It reads each
-// word once, and the caller swaps only words that it has seen: so an entry that another loop has taken meanwhile for
-// the same prefix is not missed, because the swap fails.
+// word once, and the caller swaps only words that it has seen: so the same entry is not taken for two prefixes.
 func (s *set[E]) find(mark uint32, seen *[ways]uint64) int {
 	for i := range s.words {
 		seen[i] = s.words[i].Load()
@@ -75,4 +74,17 @@ func (s *set[E]) find(mark uint32, seen *[ways]uint64) int {
 		}
 	}
 	return -1
+}
+
+// yields gives an entry back that was just taken for a mark with the word own, if another one has the mark: two loops
+// that meet a prefix at the same moment may take two entries for it. Each looks for a twin after it has stored its
+// word, so one of them sees the other's at least. It reports whether the entry was given back; then the caller begins
+// again, and finds the twin.
+func (s *set[E]) yields(at int, own uint64) bool {
+	for i := range s.words {
+		if i != at && markOf(s.words[i].Load()) == markOf(own) {
+			return s.words[at].CompareAndSwap(own, 0)
+		}
+	}
+	return false
 }
