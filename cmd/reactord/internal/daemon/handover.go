@@ -13,12 +13,13 @@ import (
 // effect and clients resume their sessions.
 type handoverRecord struct {
 	overridesRecord
-	Tickets []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
-	XDS     []byte            `json:"xds,omitempty"`     // see [xds.Client.Restore]
-	Health  json.RawMessage   `json:"health,omitempty"`  // see [upstream.Handover]
-	Sticky  json.RawMessage   `json:"sticky,omitempty"`  // see [proxy.StickySource]
-	NextID  uint64            `json:"next_id,omitempty"` // see [proxy.Config.FirstID]
-	Loops   int               `json:"loops,omitempty"`   // that may hand connections over
+	Tickets []certs.TicketKey `json:"tickets,omitempty"`        // the keys of session tickets
+	XDS     []byte            `json:"xds,omitempty"`            // see [xds.Client.Restore]
+	Health  json.RawMessage   `json:"health,omitempty"`         // see [upstream.Handover]
+	Sticky  json.RawMessage   `json:"sticky,omitempty"`         // a list of [proxy.StickySource], of versions before Clients
+	Clients json.RawMessage   `json:"sticky_clients,omitempty"` // see [proxy.StickyRecord]
+	NextID  uint64            `json:"next_id,omitempty"`        // see [proxy.Config.FirstID]
+	Loops   int               `json:"loops,omitempty"`          // that may hand connections over
 }
 
 // handoverRecord returns what the process before this one has passed.
@@ -35,7 +36,11 @@ func (d *daemon) record() (r handoverRecord) {
 	r.XDS = d.controlPlane.handoverState()
 	r.Health, _ = json.Marshal(d.proxy.Health()) // it has no values that cannot be written
 	if sticky := d.proxy.Sticky(); len(sticky) != 0 {
-		r.Sticky, _ = json.Marshal(sticky)
+		packed, left := proxy.PackSticky(sticky)
+		if left != 0 {
+			d.log.Warn("upgrade: too many sticky clients: some get a new server", zap.Int("clients", left))
+		}
+		r.Clients, _ = json.Marshal(packed)
 	}
 	r.NextID, r.Loops = d.proxy.NextID(), len(d.proxy.Loops())
 	return r
@@ -52,6 +57,17 @@ func (r *handoverRecord) health(log *zap.Logger) upstream.Handover {
 
 // sticky returns the servers that clients stay at. If they cannot be read, clients get new ones.
 func (r *handoverRecord) sticky(log *zap.Logger) (all []proxy.StickySource) {
+	if len(r.Clients) != 0 {
+		var packed proxy.StickyRecord
+		err := json.Unmarshal(r.Clients, &packed)
+		if err == nil {
+			all, err = packed.Unpack()
+		}
+		if err != nil {
+			log.Warn("ignoring inherited sticky sources", zap.Error(err))
+		}
+		return all
+	}
 	if len(r.Sticky) == 0 {
 		return nil
 	}

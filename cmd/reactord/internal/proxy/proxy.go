@@ -166,6 +166,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	}
 	p.firstChange = c
 	c.publish()
+	p.restoreSticky()
 	p.inherited.drop(false)
 	return p, nil
 }

@@ -19,8 +19,8 @@ type stickyTable struct {
 	time    time.Duration
 }
 
-// StickySource is a prefix of clients' addresses and the server that it stays at, for the next process. Fields are only
-// ever added.
+// StickySource is a prefix of clients' addresses and the server that it stays at, for the next process: see
+// [StickyRecord].
 type StickySource struct {
 	Backend string          `json:"backend"`
 	Source  netip.Addr      `json:"source"` // first address of the prefix
@@ -63,6 +63,20 @@ func (p *Proxy) followSticky(s *sharedBackend, of *upstream.Backend, now int64) 
 		next.servers.Restore(s.Source, servers[s.Server], now, time.Duration(s.Unused)*time.Second)
 	}
 	s.sticky.Store(next)
+}
+
+// restoreSticky makes the tables of the backends that the previous process knew clients of, before the first connection
+// comes: a table may have a million entries.
+func (p *Proxy) restoreSticky() {
+	known := map[string]bool{}
+	for i := range p.sticky {
+		known[p.sticky[i].Backend] = true
+	}
+	for name := range known {
+		if b := p.table.Load().backends[name]; b != nil && b.Settings().Balance.Sticky.Time != 0 {
+			p.followSticky(p.sharedBackend(b), b, p.now())
+		}
+	}
 }
 
 // inheritedSticky returns what the previous process knew of the clients of a backend, if it is not too old now.
