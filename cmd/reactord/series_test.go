@@ -173,6 +173,7 @@ func (s *scraped) expect(t testing.TB, lines ...string) {
 // A fleet is how many there are of what has series of its own.
 type fleet struct {
 	loops, listeners, udp, tls, certificates, backends, backendsTLS, servers, sources, xds int
+	sets                                                                                   int
 	noServers                                                                              bool   // per_server: false
 	detail                                                                                 string // "": full
 }
@@ -185,6 +186,16 @@ func (f fleet) yaml(t testing.TB) string {
 		f.loops, !f.noServers, cmp.Or(f.detail, "full"))
 	if f.xds > 0 {
 		b.WriteString("xds: {servers: ['http://127.0.0.1:1'], initial_fetch_timeout: 1ms}\n")
+	}
+	if f.sets > 0 {
+		b.WriteString("sets:\n")
+	}
+	for i := range f.sets {
+		entries := filepath.Join(t.TempDir(), "entries")
+		if err := os.WriteFile(entries, []byte("192.0.2.1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "- {name: s%d, files: [{path: %s}]}\n", i, entries)
 	}
 	b.WriteString("listeners:\n")
 	for i := range f.listeners {
@@ -258,6 +269,8 @@ var groups = []group{
 	}},
 	{"Sources of servers", "D", "For each entry of `dns`, `files` and `http` of a backend.",
 		[]string{"backend", "source"}, nil, func(f *fleet) int { return f.sources }},
+	{"Live sets", "Z", "For each live set of `sets` with one source; those with the label `source` for each further " +
+		"file, URL or API of CrowdSec.", []string{"set"}, nil, func(f *fleet) int { return f.sets }},
 	{"Control planes", "X", "If there is a control plane (`xds.servers`).", nil, []string{
 		"reactord_xds_connected", "reactord_xds_restored", "reactord_xds_last_heard_timestamp_seconds",
 		"reactord_xds_last_failure_timestamp_seconds", "reactord_xds_reconnects_total", "reactord_xds_changes_total",
@@ -320,6 +333,7 @@ func countGroups(t testing.TB, families map[string]*dto.MetricFamily) []int {
 // everything is a fleet with all kinds of series.
 var everything = fleet{
 	loops: 2, listeners: 2, udp: 1, tls: 2, certificates: 3, backends: 2, backendsTLS: 1, servers: 4, sources: 2, xds: 1,
+	sets: 2,
 }
 
 // perGroup is how many series one of each group has.
@@ -340,7 +354,10 @@ func TestSeriesFormula(t *testing.T) {
 	each := perGroup(t, scrapedWith(t, everything.yaml(t)).families(t))
 	for _, f := range []fleet{
 		{loops: 1, listeners: 1, backends: 1, servers: 1},
-		{loops: 3, listeners: 1, udp: 4, tls: 1, certificates: 5, backends: 1, backendsTLS: 2, servers: 7, sources: 3},
+		{
+			loops: 3, listeners: 1, udp: 4, tls: 1, certificates: 5, backends: 1, backendsTLS: 2, servers: 7, sources: 3,
+			sets: 3,
+		},
 		{loops: 2, listeners: 30, backends: 20, servers: 400},
 		{loops: 2, listeners: 30, backends: 20, servers: 400, noServers: true},
 	} {

@@ -36,6 +36,7 @@ type ctlCommand struct {
 	Overrides   ctlOverrides   `cmd:"" help:"List what operators have set of servers, added, removed and drained, or end it."`
 	Connections ctlConnections `cmd:"" help:"List open connections."`
 	Sources     ctlSources     `cmd:"" help:"List the clients that take the most: the top talkers."`
+	Set         ctlSet         `cmd:"" help:"Show live sets, and add entries to them for a time."`
 	Explain     ctlExplain     `cmd:"" help:"Explain what would happen to a connection now, and why."`
 	Close       ctlClose       `cmd:"" help:"Close connections."`
 	Reload      ctlReload      `cmd:"" help:"Read the configuration file again."`

@@ -150,7 +150,7 @@ var completed = []struct {
 	{[]string{"d"}, []string{"demo", "doctor"}},
 	{[]string{"ctl", "serve"}, []string{"server", "servers"}},
 	{[]string{"ctl", "server", ""}, []string{"add", "remove", "reset", "set"}},
-	{[]string{"ctl", "--address", "status", "se"}, []string{"server", "servers"}},
+	{[]string{"ctl", "--address", "status", "se"}, []string{"server", "servers", "set"}},
 	{[]string{"ctl", "server", "set", "--s"}, []string{"--state"}},
 	{[]string{"ctl", "server", "set", "app", "app1", "--state", ""}, []string{"drain", "maintenance", "up"}},
 	{[]string{"ctl", "log-level", ""}, []string{"debug", "error", "info", "warn"}},

@@ -53,6 +53,8 @@ type Config struct {
 	Kubernetes Kubernetes
 	// XDS adds listeners and backends from a control plane.
 	XDS XDS
+	// Sets lists live sets of networks and of server names, for allow, deny, sni and other settings.
+	Sets []Set
 	// Listeners lists the addresses to accept connections on. At least one is required, unless there is a control
 	// plane.
 	Listeners []Listener
@@ -60,7 +62,8 @@ type Config struct {
 	Backends []Backend
 	// Include lists further files: paths of files, patterns of path.Match for the last part of a path, and directories,
 	// whose files *.yaml are read in the order of their names. Paths are relative to the directory of this file. The
-	// lists of listeners, backends, defaults and include of all files are joined; each other setting is in one file.
+	// lists of sets, listeners, backends, defaults and include of all files are joined; each other setting is in one
+	// file.
 	Include []string
 	// Defaults lists sets of settings that listeners and backends inherit. Those of a control plane do not.
 	Defaults []Defaults

@@ -28,6 +28,7 @@ func (v *validator) config(c *Config) {
 	if len(c.Backends) == 0 && !c.XDS.Enabled() {
 		v.add(top.of("backends"), "no backend: write at least one")
 	}
+	v.sets(top.of("sets"), c)
 	v.listeners(top.of("listeners"), c)
 	v.kubernetes(top.of("kubernetes"), &c.Kubernetes)
 	v.backends(top.of("backends"), c)

@@ -23,11 +23,17 @@ func (v *validator) kubernetes(at *step, k *Kubernetes) {
 
 // secretURL finds tokens that would leave the machine unencrypted.
 func (v *validator) secretURL(at *step, address, tokenFile string) {
-	u, err := url.Parse(address)
-	if tokenFile == "" || err != nil || u.Scheme != "http" {
-		return
-	}
-	if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
+	if v.sentOpenly(address, tokenFile) {
 		v.add(at.of("token_file"), "the token would be sent unencrypted: write an https address, or remove token_file")
 	}
+}
+
+// sentOpenly reports whether a secret of a file would be sent over a network unencrypted.
+func (v *validator) sentOpenly(address, file string) bool {
+	u, err := url.Parse(address)
+	if file == "" || err != nil || u.Scheme != "http" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback())
 }

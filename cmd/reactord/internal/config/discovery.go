@@ -219,9 +219,7 @@ func (h *HTTPDiscovery) Key() string { return h.URL }
 func (h *HTTPDiscovery) check(v *validator, at *step, twice seen, _ *Config) {
 	v.secretURL(at, h.URL, h.TokenFile)
 	v.unique(at.of("url"), h.URL, twice)
-	if h.CAFile != "" && strings.HasPrefix(strings.ToLower(h.URL), "http:") {
-		v.add(at.of("ca_file"), "ca_file has no effect with http: write an https URL, or remove it")
-	}
+	v.authority(at, h.URL, h.CAFile)
 }
 
 // KubernetesDiscovery watches the EndpointSlices of a Service. A ready endpoint is up; a terminating one that still

@@ -30,7 +30,7 @@
 // # Files
 //
 //	config.go, listener.go, backend.go, discovery.go  the settings, their documentation and defaults
-//	servercheck.go, tls.go, accesslog.go, xds.go, defaults.go  likewise
+//	servercheck.go, tls.go, accesslog.go, xds.go, sets.go, defaults.go  likewise
 //	words.go                  the types of settings with a fixed set of values
 //	policy.go                 the algorithms of load balancing: a row for each
 //	rules.go, forms.go        what a single value must be; forms of text

@@ -26,7 +26,7 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "servercheck.go", "discovery.go",
-		"tls.go", "accesslog.go", "xds.go", "defaults.go")
+		"tls.go", "accesslog.go", "sets.go", "xds.go", "defaults.go")
 	if *update {
 		writeComments(t, texts)
 	} else if diff := cmp.Diff(texts, docs()); diff != "" {

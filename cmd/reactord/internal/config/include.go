@@ -181,7 +181,7 @@ func (d *decoder) includeFile(p *part, file string) error {
 
 // isJoined reports whether the lists of all files are one list.
 func isJoined(f *field) bool {
-	return slices.Contains([]string{"listeners", "backends", "defaults", "include"}, f.key)
+	return slices.Contains([]string{"listeners", "backends", "defaults", "include", "sets"}, f.key)
 }
 
 // part reads the settings of an included file, and joins their places with those of the others.

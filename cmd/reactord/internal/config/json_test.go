@@ -12,7 +12,7 @@ import (
 func TestJSON(t *testing.T) {
 	l := Listener{
 		Name: "web", Address: Address{Host: "::1", Port: 80}, InspectTimeout: 90 * time.Second, AccessLog: true,
-		Deny: []Prefix{{netip.MustParsePrefix("10.0.0.0/8")}}, Socket: Socket{Mode: 0o600},
+		Deny: []Prefix{{Prefix: netip.MustParsePrefix("10.0.0.0/8")}}, Socket: Socket{Mode: 0o600},
 	}
 	object := map[string]any{}
 	if err := json.Unmarshal(JSON(&l), &object); err != nil {

@@ -22,7 +22,8 @@ type Listener struct {
 	// "[::]" match IPv4 networks. If a PROXY header gives the client's address, that one is matched. Empty (default):
 	// all.
 	Allow []Prefix
-	// Deny lists the networks whose clients may not connect, even if they are allowed.
+	// Deny lists the networks whose clients may not connect, even if they are allowed. "set=NAME" is a [Set], here and
+	// in each other list of networks.
 	Deny []Prefix
 	// ProxyProtocol accepts PROXY protocol headers, versions 1 and 2, from trusted networks.
 	ProxyProtocol AcceptProxy
@@ -119,7 +120,8 @@ type AcceptProxy struct {
 type Route struct {
 	// Name identifies the route in the access log. Default: the name of its first backend.
 	Name string
-	// SNI lists server names of the ClientHello: "example.org", or "*.example.org" for every name below it.
+	// SNI lists server names of the ClientHello: "example.org", "*.example.org" for every name below it, or "set=NAME"
+	// for those of a [Set].
 	SNI []string
 	// ALPN lists protocols, of which the ClientHello must offer at least one.
 	ALPN []string

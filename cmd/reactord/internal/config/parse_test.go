@@ -347,7 +347,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
 			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "defaults", "drain", "group", "include", "incoming_cpu", "kubernetes", "limits", ` +
-				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "upgrade", "user", "watch" and "xds", not "hello"`},
+				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "sets", "upgrade", "user", "watch" and "xds", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
 			`a.yaml:1:7: not YAML: mapping value is not allowed in this context: check the indentation of this line and ` +

@@ -137,7 +137,7 @@ func formatBrief(v reflect.Value) string {
 		text = strings.TrimPrefix(x.String(), scheme)
 	case Prefix:
 		text = x.String()
-		if x.IsSingleIP() {
+		if x.Set == "" && x.IsSingleIP() {
 			text = x.Addr().String()
 		}
 	default:

@@ -28,7 +28,7 @@ func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
 				"both", quote(l.Backend)).Other = at.up.of("backend").String()
 		}
 		for j, name := range r.SNI {
-			if text := sniFault(name); text != "" {
+			if text := sniFault(name); text != "" && !strings.HasPrefix(name, setPrefix) {
 				v.value(at.of("sni").nth(j), "%s %s", quote(name), text)
 			}
 		}

@@ -46,7 +46,7 @@ var (
 )
 
 // rules has the rule of each setting that has one.
-var rules = joined(discoveryRules, map[string]rule{
+var rules = joined(joined(discoveryRules, setRules), map[string]rule{
 	"Config.Ring":  {oneOf: newWords(Rings)},
 	"Config.Loops": {max: 1024},
 	// A shorter sleep costs more than it saves, and delays each byte by up to twice as much.

@@ -46,7 +46,7 @@ var (
 )
 
 // fresh has the defaults of list entries. The defaults of other settings are those of [New].
-var fresh = joined(discoveryDefaults, map[reflect.Type]any{
+var fresh = joined(joined(discoveryDefaults, setDefaults), map[reflect.Type]any{
 	reflect.TypeFor[Config]():          *New(),
 	reflect.TypeFor[Defaults]():        newDefaults(),
 	reflect.TypeFor[Listener]():        NewListener(),

@@ -57,13 +57,23 @@ func (p ServicePort) Number() uint16 {
 // String returns the name or number.
 func (p ServicePort) String() string { return string(p) }
 
-// Prefix is a network in CIDR form.
-type Prefix struct{ netip.Prefix }
+// Prefix is a network in CIDR form, or a live set of networks.
+type Prefix struct {
+	netip.Prefix
+	// Set is the name of a [Set], instead of a network.
+	Set string
+}
 
-// ParsePrefix parses a network, as in "10.0.0.0/8", or a single address.
+// ParsePrefix parses a network, as in "10.0.0.0/8", a single address, or "set=NAME".
 func ParsePrefix(text string) (Prefix, error) {
+	if set, is := strings.CutPrefix(text, setPrefix); is {
+		if wrong := isName(set); wrong != "" || set == "" {
+			return Prefix{}, fmt.Errorf("%s is not a set: write set= and its name, as in set=blocked", quote(text))
+		}
+		return Prefix{Set: set}, nil
+	}
 	if ip, err := netip.ParseAddr(text); err == nil {
-		return Prefix{netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen())}, nil
+		return Prefix{Prefix: netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen())}, nil
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -72,7 +82,7 @@ func ParsePrefix(text string) (Prefix, error) {
 	if masked := p.Masked(); masked != p {
 		return Prefix{}, fmt.Errorf("%s has bits beyond its length: write %s", quote(text), masked)
 	}
-	return Prefix{p}, nil
+	return Prefix{Prefix: p}, nil
 }
 
 // UnmarshalText parses a network like [ParsePrefix].
@@ -80,6 +90,17 @@ func (p *Prefix) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePrefix(string(text))
 	return err
 }
+
+// String returns the network, or "set=NAME".
+func (p Prefix) String() string {
+	if p.Set != "" {
+		return setPrefix + p.Set
+	}
+	return p.Prefix.String()
+}
+
+// MarshalText returns the text of String.
+func (p Prefix) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // Equal reports whether the networks are the same.
 func (p Prefix) Equal(other Prefix) bool { return p == other }

@@ -17,6 +17,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/reactor"
 )
@@ -27,6 +28,7 @@ type adminDaemon struct {
 	proxy         *proxy.Proxy
 	planner       *planner.Planner
 	sources       *sources
+	sets          *sets.Manager
 	controlPlane  *controlPlane
 	configuration *configuration
 	lifecycle     *lifecycle
@@ -45,7 +47,7 @@ type actions interface {
 // adminDaemon returns the daemon's side of the admin API.
 func (d *daemon) adminDaemon() *adminDaemon {
 	return &adminDaemon{
-		log: d.log, proxy: d.proxy, planner: d.planner, sources: &d.sources, controlPlane: &d.controlPlane,
+		log: d.log, proxy: d.proxy, planner: d.planner, sources: &d.sources, sets: d.sets, controlPlane: &d.controlPlane,
 		configuration: &d.configuration, lifecycle: &d.lifecycle, predecessors: &d.predecessors,
 		history: d.recording.recorder, do: d,
 	}

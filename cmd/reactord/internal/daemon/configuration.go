@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +53,7 @@ func (c *configuration) committed(f *plan.File, diff *plan.Diff) (other bool) {
 	c.file.Store(f)
 	if before != nil && other {
 		lines := diff.Lines(maxChanges)
+		lines = append(lines, setLines(before.Config.Sets, f.Config.Sets)...)
 		if !reflect.DeepEqual(before.Config.XDS, f.Config.XDS) {
 			lines = append(lines, "xds: the settings have changed: a new stream begins")
 		}
@@ -62,6 +65,28 @@ func (c *configuration) committed(f *plan.File, diff *plan.Diff) (other bool) {
 	}
 	c.watch(f.Config.Watch && c.loader.Watchable())
 	return other
+}
+
+// setLines says which live sets differ.
+func setLines(old, next []config.Set) (lines []string) {
+	before := map[string]*config.Set{}
+	for i := range old {
+		before[old[i].Name] = &old[i]
+	}
+	for i := range next {
+		s := &next[i]
+		switch was := before[s.Name]; {
+		case was == nil:
+			lines = append(lines, "set "+s.Name+": added")
+		case !reflect.DeepEqual(was, s):
+			lines = append(lines, "set "+s.Name+": the settings have changed")
+		}
+		delete(before, s.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		lines = append(lines, "set "+name+": removed")
+	}
+	return lines
 }
 
 // watch starts or stops watching the file.

@@ -26,6 +26,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
@@ -39,6 +40,7 @@ type daemon struct {
 	overrides     *overridesFile
 	planner       *planner.Planner
 	sources       sources
+	sets          *sets.Manager
 	controlPlane  controlPlane
 	tickets       *certs.Tickets // the keys of TLS session tickets
 	proxy         *proxy.Proxy
@@ -120,7 +122,7 @@ func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := assemble(c, log, &record)
+	d := assemble(ctx, c, log, &record)
 	if err := d.planner.Start(ctx); err != nil {
 		return nil, d.undo(err)
 	}
@@ -154,8 +156,8 @@ func start(ctx context.Context, c *Config, log *logging.Log) (*daemon, error) {
 	return d, nil
 }
 
-// assemble returns a daemon whose parts have not started.
-func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
+// assemble returns a daemon whose parts have not started. When ctx is done, a start that waits gives up.
+func assemble(ctx context.Context, c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	d := &daemon{
 		log: log, lifecycle: newLifecycle(log.Logger), inherited: c.Inherited, successors: make(chan successor, 1),
 		tickets: certs.NewTickets(record.Tickets), predecessors: predecessors{log: log.Logger, loops: record.Loops},
@@ -169,6 +171,7 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	d.endpoints.log, d.endpoints.envoy = log.Logger, d.newEnvoyAdmin(identity)
 	d.controlPlane.log, d.controlPlane.identity = log.Logger, identity
 	d.controlPlane.setReadyListeners = d.endpoints.envoy.SetReadyListeners
+	d.sets = sets.NewManager(log.Logger, record.Sets)
 	health, sticky := record.health(log.Logger), record.sticky(log.Logger)
 	d.overrides = newOverridesFile(c.Loader.Config().Admin.OverridesFile, log.Logger)
 	overrides, drains := record.restore(time.Now())
@@ -176,9 +179,9 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 		overrides, drains = d.overrides.read(time.Now())
 	}
 	d.planner = planner.New(planner.Config{
-		Load: c.Loader.Load,
+		Load: d.load,
 		Begin: func(f *plan.File, p *plan.Plan) (plan.Target, error) {
-			return d.begin(f, p, record.NextID, health, sticky)
+			return d.begin(ctx, f, p, record.NextID, health, sticky)
 		},
 		Discover: d.sources.run, Committed: d.committed,
 		Overrides: overrides, Drains: drains, Overridden: d.overrides.save,
@@ -186,6 +189,15 @@ func assemble(c *Config, log *logging.Log, record *handoverRecord) *daemon {
 	})
 	d.sources.report, d.controlPlane.planner, d.lifecycle.plan = d.planner.Discovered, d.planner, d.planner.Plan
 	return d
+}
+
+// load reads the file. Sets that it adds have what their files have before a listener asks them.
+func (d *daemon) load(ctx context.Context) (*plan.File, error) {
+	f, err := d.configuration.loader.Load(ctx)
+	if err == nil {
+		d.sets.Prepare(f.Config.Sets, f.Lists)
+	}
+	return f, err
 }
 
 // unreadyReason returns why the process is not ready at its start, or "".
@@ -238,17 +250,22 @@ func (d *daemon) freezePlan(replaced bool) {
 // begin starts the proxy with the first plan. The planner calls it, and again after leaving out a listener of the
 // control plane.
 func (d *daemon) begin(
-	f *plan.File, first *plan.Plan, firstID uint64, health upstream.Handover,
+	ctx context.Context, f *plan.File, first *plan.Plan, firstID uint64, health upstream.Handover,
 	sticky []proxy.StickySource,
 ) (_ plan.Target, err error) {
 	c := f.Config
 	if err := d.endpoints.listen(f, d.inherited); err != nil {
 		return nil, err
 	}
+	d.sets.Follow(c.Sets, f.Lists)
+	if err := d.sets.Await(ctx, maxFirstChecks); err != nil {
+		return nil, err
+	}
 	d.lifecycle.metrics = d.endpoints.metrics
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, IncomingCPU: c.IncomingCPU, MinWait: c.MinWait,
 		Log: d.log.Logger, OnSlowTurn: d.noteSlowTurn, Tickets: d.tickets,
+		Sets:      d.sets.Directory(),
 		Inherited: d.inherited.listenSockets(), Health: health, FirstID: firstID,
 		Sticky:        sticky,
 		AwaitSessions: d.inherited.given.Upgrading(),
@@ -271,6 +288,9 @@ func (d *daemon) noteSlowTurn(t reactor.SlowTurn) {
 // committed informs the parts about a plan that has taken effect. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 	other := d.configuration.committed(f, &diff)
+	if other {
+		d.sets.Follow(f.Config.Sets, f.Lists)
+	}
 	d.lifecycle.noteListeners(f.Config.XDS.Enabled(), len(d.planner.Plan().Listeners))
 	if upgrade.Storing() && listenersChange(&diff) {
 		if sockets, err := d.sockets(); err != nil {
@@ -307,6 +327,7 @@ func (d *daemon) close() error {
 	d.overrides.wait()
 	d.background.Wait()
 	d.sources.wait()
+	d.sets.Close()
 	d.predecessors.leave()
 	return d.endpoints.close()
 }

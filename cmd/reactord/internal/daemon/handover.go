@@ -5,6 +5,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"go.uber.org/zap"
 )
@@ -18,6 +19,7 @@ type handoverRecord struct {
 	Health  json.RawMessage   `json:"health,omitempty"`         // see [upstream.Handover]
 	Sticky  json.RawMessage   `json:"sticky,omitempty"`         // a list of [proxy.StickySource], of versions before Clients
 	Clients json.RawMessage   `json:"sticky_clients,omitempty"` // see [proxy.StickyRecord]
+	Sets    sets.Record       `json:"sets,omitzero"`            // see [sets.Manager.Record]
 	NextID  uint64            `json:"next_id,omitempty"`        // see [proxy.Config.FirstID]
 	Loops   int               `json:"loops,omitempty"`          // that may hand connections over
 }
@@ -42,6 +44,7 @@ func (d *daemon) record() (r handoverRecord) {
 		}
 		r.Clients, _ = json.Marshal(packed)
 	}
+	r.Sets = d.sets.Record()
 	r.NextID, r.Loops = d.proxy.NextID(), len(d.proxy.Loops())
 	return r
 }

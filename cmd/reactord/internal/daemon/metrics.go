@@ -59,7 +59,7 @@ func (d *daemon) discoveryStats() (all []stats.Source) {
 func (d *daemon) metricsHandler() http.Handler {
 	return metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 		collector.NewCollector(d.stats), collector.NewBuildInfo(), collector.NewReloads(d.reloads),
-		collector.NewDiscovery(d.discoveryStats), collector.NewDaemon(d.reading),
+		collector.NewDiscovery(d.discoveryStats), collector.NewSets(d.sets.Stats), collector.NewDaemon(d.reading),
 		collector.NewControlPlane(d.controlPlane.stats, xds.States()), collector.NewListenQueues(),
 		collector.NewPredecessors(d.predecessorStats))
 }

@@ -90,7 +90,7 @@ func clientsOf(l *plan.Listener) simulation.Clients {
 		c.Network = clients6
 	}
 	allow(&c, l.Allow, l.Deny)
-	for _, p := range l.ProxyProtocol.Trusted {
+	for _, p := range written(l.ProxyProtocol.Trusted) {
 		if bind := l.Bind.Addr(); !c.Via.IsValid() && (bind.IsUnspecified() && bind.Is6() || bind.Is6() == p.Addr().Is6()) {
 			if c.Via = p.Addr().Next(); !p.Contains(c.Via) {
 				c.Via = p.Addr()
@@ -104,7 +104,9 @@ func clientsOf(l *plan.Listener) simulation.Clients {
 }
 
 // allow makes clients come from networks that are allowed.
+// Networks of live sets are not looked at.
 func allow(c *simulation.Clients, allow, deny []config.Prefix) {
+	allow, deny = written(allow), written(deny)
 	if len(allow) > 0 && !slices.ContainsFunc(allow, func(p config.Prefix) bool { return p.Overlaps(c.Network) }) {
 		c.Network = likely(c, allow)
 	} else if i := slices.IndexFunc(allow, func(p config.Prefix) bool { return p.Overlaps(c.Network) }); i >= 0 &&
@@ -114,6 +116,16 @@ func allow(c *simulation.Clients, allow, deny []config.Prefix) {
 	for _, p := range deny {
 		c.Avoid = append(c.Avoid, p.Prefix)
 	}
+}
+
+// written returns networks without those of live sets.
+func written(all []config.Prefix) (networks []config.Prefix) {
+	for _, p := range all {
+		if p.Set == "" {
+			networks = append(networks, p)
+		}
+	}
+	return networks
 }
 
 // likely returns the first of some networks with addresses of the family of the clients, or the first.
@@ -129,12 +141,13 @@ func likely(c *simulation.Clients, networks []config.Prefix) netip.Prefix {
 // adapt makes clients meet the conditions of a route, and not those of the routes in front of it, if possible.
 func adapt(c *simulation.Clients, l *plan.Listener, index int) {
 	r := &l.Routes[index]
+	sources := written(r.Sources)
 	if len(r.SNI) > 0 {
 		c.SNI = strings.Replace(r.SNI[0], "*", "any", 1) // a name that seldom has a route of its own
 	}
 	for i := range index {
-		for _, p := range l.Routes[i].Sources {
-			if len(r.Sources) == 0 || r.Sources[0].Overlaps(p.Prefix) && p.Bits() > r.Sources[0].Bits() {
+		for _, p := range written(l.Routes[i].Sources) {
+			if len(sources) == 0 || sources[0].Overlaps(p.Prefix) && p.Bits() > sources[0].Bits() {
 				c.Avoid = append(c.Avoid, p.Prefix)
 			}
 		}
@@ -145,8 +158,8 @@ func adapt(c *simulation.Clients, l *plan.Listener, index int) {
 	if r.Transport == config.RawTransport {
 		c.TLS = false
 	}
-	if len(r.Sources) > 0 {
-		c.Network = likely(c, r.Sources)
+	if len(sources) > 0 {
+		c.Network = likely(c, sources)
 		allow(c, l.Allow, nil)
 	}
 	allow(c, r.Allow, r.Deny)

@@ -7,6 +7,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/loader"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 )
 
@@ -48,7 +49,7 @@ func (l *Laboratory) Explain(text *proxy.ClientText, states ...States) (*stats.E
 	if err != nil {
 		return nil, err
 	}
-	preview, err := proxy.NewPreview(p, known.health)
+	preview, err := proxy.NewPreview(p, known.health, sets.NewDirectory(l.file.Config.Sets, l.file.Lists))
 	if err != nil {
 		return nil, err
 	}

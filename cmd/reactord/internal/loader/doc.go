@@ -16,6 +16,7 @@
 //	loader.go       the file or the flags, and the stamps of the files that were read
 //	permissions.go  the account of the file, and what it cannot read
 //	keys.go         certificates, keys and web configuration files
+//	lists.go        the files of live sets
 //	resolve.go      names, and [Check]
 //	watch.go        when to read again
 package loader

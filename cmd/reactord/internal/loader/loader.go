@@ -103,6 +103,9 @@ func (l *Loader) Load(ctx context.Context) (*plan.File, error) {
 	if err := readKeys(&f, l.Warn); err != nil {
 		return nil, err
 	}
+	if err := readLists(&f); err != nil {
+		return nil, err
+	}
 	if err := lookUp(ctx, &f); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets/list"
 )
 
 // File is the part that the configuration file contributes.
@@ -22,6 +23,8 @@ type File struct {
 	Clients map[string]*certs.Client
 	// RouteServers has the same of the routes of listeners: see [Listener.RouteKeys].
 	RouteServers map[string][]*certs.Server
+	// Lists has the contents of the files of sets.
+	Lists map[list.Key]*list.List
 	// Own has the addresses on which the process answers besides the metrics and the admin API of Config.
 	Own []OwnAddress
 	// Errors returns problems of Config as an error that names the place in the file, or the flag, of each.

@@ -337,8 +337,11 @@ func (w *worker) takeRefusedLine() bool {
 func (l *listener) deny(fd int, peer reactor.Address) {
 	l.abort(fd, rejectDenied, peer.AddrPort())
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn("client denied: resetting its connection",
-			zap.String("listener", l.name()), zap.Stringer("client", peer))
+		fields := []zap.Field{zap.String("listener", l.name()), zap.Stringer("client", peer)}
+		if set := l.shared.settings.Load().deny.liveSet(peer.AddrPort().Addr()); set != "" {
+			fields = append(fields, zap.String("set", set))
+		}
+		l.worker.proxy.log.Warn("client denied: resetting its connection", fields...)
 	}
 }
 

@@ -262,9 +262,9 @@ func (e *explainer) allow(a netip.Addr) bool {
 	case !in:
 		e.note("allow", ok, "%s is in none of the networks", a)
 	case !ok:
-		e.note("deny", ok, "%s is in one of the networks", a)
+		e.note("deny", ok, "%s is in %s", a, s.deny.describe(a))
 	case s.allow != nil:
-		e.note("allow", ok, "%s is in one of the networks", a)
+		e.note("allow", ok, "%s is in %s", a, s.allow.describe(a))
 	case s.deny != nil:
 		e.note("deny", ok, "%s is in none of the networks", a)
 	}
@@ -407,7 +407,11 @@ func (e *explainer) chooseRoute() (routing, *refusal) {
 		e.note("backend", true, "no route matches: the backend of the listener serves")
 	case refused == nil:
 	case refused.why == reasonDenied:
-		e.note("routes", false, "route %s does not allow %s", to.route.name, q.client.Addr())
+		text := fmt.Sprintf("route %s does not allow %s", to.route.name, q.client.Addr())
+		if a := q.client.Addr(); to.route.deny != nil && to.route.deny.Contains(a) {
+			text += ", which is in " + to.route.deny.describe(a)
+		}
+		e.note("routes", false, "%s", text)
 	default:
 		e.note("routes", false, "%v", refused.err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/stats"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
@@ -15,13 +16,13 @@ import (
 type Preview struct{ proxy Proxy }
 
 // NewPreview returns a preview of a plan. health says what checks would have found out. A server that is checked, and
-// of which it says nothing, begins as its settings say.
-func NewPreview(p *plan.Plan, health upstream.Handover) (*Preview, error) {
+// of which it says nothing, begins as its settings say. from has the live sets; nil: they are empty.
+func NewPreview(p *plan.Plan, health upstream.Handover, from *sets.Directory) (*Preview, error) {
 	out := &Preview{}
 	in := &out.proxy
 	in.tickets, in.upstreams = certs.NewTickets(nil), upstream.New(upstream.Config{Inherited: health})
 	next := &table{
-		plan: p, tickets: in.tickets, backends: in.upstreams.Preview(p),
+		plan: p, sets: from, tickets: in.tickets, backends: in.upstreams.Preview(p),
 		prefixRates:  limit.NewPrefixes(p.Limits.SourceRate),
 		sourceCounts: sourceCount{}.renew(p.Limits.SourceConnections),
 	}

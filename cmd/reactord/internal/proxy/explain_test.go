@@ -196,7 +196,7 @@ func TestPreview(t *testing.T) {
 		}
 		health.Servers = append(health.Servers, known)
 	}
-	preview, err := NewPreview(next, health)
+	preview, err := NewPreview(next, health, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func previewOf(t *testing.T, b Backend, all ...Listener) *Preview {
 	t.Helper()
 	b.Name, b.Servers = "b", []Server{{Name: "s", Address: netip.MustParseAddrPort("192.0.2.9:80")}}
 	f := fixture{Listeners: all, Backends: []Backend{b}}
-	p, err := NewPreview(f.plan(), upstream.Handover{})
+	p, err := NewPreview(f.plan(), upstream.Handover{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

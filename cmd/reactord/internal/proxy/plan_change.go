@@ -55,6 +55,7 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 		proxy: p,
 		next: &table{
 			plan: next, byKey: make(map[plan.ListenerKey]*sharedListener, len(next.Listeners)), tickets: p.tickets,
+			sets: p.sets,
 		},
 		upstream: p.upstreams.Prepare(next),
 		done:     make(chan struct{}),

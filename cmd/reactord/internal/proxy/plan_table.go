@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/host/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxy/netset"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/udp"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
@@ -21,6 +21,7 @@ type table struct {
 	byKey        map[plan.ListenerKey]*sharedListener
 	backends     map[string]*upstream.Backend
 	tickets      *certs.Tickets
+	sets         *sets.Directory
 	prefixRates  *limit.Prefixes // of Limits.SourceRate, if that is a limit
 	sourceCounts sourceCount     // of Limits.SourceConnections
 }
@@ -64,9 +65,9 @@ type settings struct {
 	byteLimits   *byteLimits        // if bytes are limited
 	prefixRates  [2]*limit.Prefixes // of the process and of the listener, if they have limits
 	sourceCounts [2]sourceCount     // the same of open connections
-	allow, deny  *netset.Set        // nil if not written
+	allow, deny  *addressSet        // nil if not written
 	keepAlive    *config.KeepAlive  // with clients; nil: as with servers
-	trusted      *netset.Set        // of whom connections begin with a PROXY header; nil if none does
+	trusted      *addressSet        // of whom connections begin with a PROXY header; nil if none does
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) (*settings, error) {
@@ -89,10 +90,10 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		rate:         limit.NewRate(l.Rate),
 		processRate:  limit.NewRate(next.plan.Limits.Rate),
 		byteLimits:   newByteLimits(&l.Bandwidth),
-		allow:        networks(l.Allow),
-		deny:         networks(l.Deny),
+		allow:        networks(l.Allow, next.sets),
+		deny:         networks(l.Deny, next.sets),
 		keepAlive:    clientKeepAlive(&l.Socket.KeepAlive),
-		trusted:      networks(l.ProxyProtocol.Trusted),
+		trusted:      networks(l.ProxyProtocol.Trusted, next.sets),
 	}
 	s.prefixRates[0] = next.prefixRates
 	var prefixes *limit.Prefixes
@@ -116,15 +117,3 @@ func (s *settings) allowed(ip netip.Addr) bool {
 // admitted reports whether a socket of an address may be accepted: as allowed, unless a PROXY header is to tell the
 // client's address. Then that one counts.
 func (s *settings) admitted(ip netip.Addr) bool { return s.trusted != nil || s.allowed(ip) }
-
-// networks returns a set of networks, or nil for none.
-func networks(all []config.Prefix) *netset.Set {
-	if len(all) == 0 {
-		return nil
-	}
-	prefixes := make([]netip.Prefix, len(all))
-	for i, p := range all {
-		prefixes[i] = p.Prefix
-	}
-	return netset.New(prefixes)
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/limit"
 	"github.com/reactord/reactord/cmd/reactord/internal/serveraddr"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -39,6 +40,7 @@ type Proxy struct {
 	keepFiles  bool // see Config.KeepFiles
 
 	tickets      *certs.Tickets
+	sets         *sets.Directory
 	accessLog    atomic.Pointer[accesslog.Writer] // in force, if the plan has one
 	logStats     accesslog.Stats                  // of all access logs there were
 	retiringLogs sync.WaitGroup                   // access logs that are no longer in force
@@ -129,6 +131,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		sticky:     cfg.Sticky,
 		unique:     cmp.Or(cfg.seed, rand.Uint64()),
 		tickets:    cfg.Tickets,
+		sets:       cfg.Sets,
 		onDown:     cfg.OnDown,
 	}
 	if cfg.AwaitSessions {
@@ -301,9 +304,10 @@ type Config struct {
 	MinWait time.Duration // see [reactor.LoopConfig]
 	// IncomingCPU lets the loop that is bound to a CPU accept the connections that this CPU receives.
 	IncomingCPU bool
-	Log         *zap.Logger    // nil discards
-	Inherited   []ListenSocket // sockets that the process was given; [Start] takes them over
-	Tickets     *certs.Tickets // the keys of session tickets; nil makes new ones
+	Log         *zap.Logger     // nil discards
+	Inherited   []ListenSocket  // sockets that the process was given; [Start] takes them over
+	Tickets     *certs.Tickets  // the keys of session tickets; nil makes new ones
+	Sets        *sets.Directory // live sets; nil: they are empty
 	// Health is the health of servers as the previous process left it.
 	Health upstream.Handover
 	// Sticky is the servers that clients stay at, as the previous process left it.

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -17,6 +18,7 @@ type OnLoops struct {
 	Loops []*reactor.Loop // that do not run yet
 	Seed  uint64          // of the choice of servers, and of the times of checks; not 0
 	Pairs int             // connections that there are descriptors for; not 0
+	Sets  *sets.Directory // live sets; nil: they are empty
 	// Wait waits on the thread that commits a plan, until ready reports that all loops have it.
 	Wait func(ready func() bool)
 }
@@ -25,7 +27,8 @@ type OnLoops struct {
 // and keys of session tickets are not renewed. The other methods of the proxy that wait must not be called: use
 // [Proxy.BeginDrain].
 func (c *OnLoops) Prepare(first *plan.Plan) (*Proxy, error) {
-	p, err := prepare(Config{Log: c.Log, seed: c.Seed, pairs: c.Pairs, ports: int64(c.Pairs)}, first, c.Loops)
+	cfg := Config{Log: c.Log, Sets: c.Sets, seed: c.Seed, pairs: c.Pairs, ports: int64(c.Pairs)}
+	p, err := prepare(cfg, first, c.Loops)
 	if err != nil {
 		return nil, errors.Join(err, p.discard())
 	}

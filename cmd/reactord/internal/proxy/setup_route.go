@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxy/netset"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
@@ -23,6 +23,7 @@ type router struct {
 	routes     []route
 	exact      map[string][]int // by SNI: the routes that name it, in order
 	wildcard   map[string][]int // by NAME of "*.NAME"
+	bySet      []int            // routes that name live sets
 	any        []int            // routes without SNI
 	fallback   targets          // of the listener itself
 	needsHello bool             // a route needs the ClientHello
@@ -32,12 +33,13 @@ type router struct {
 
 type route struct {
 	name                  string
+	names                 []*sets.Set // live sets of server names
 	targets               targets
 	alpn                  []string
-	clients, destinations *netset.Set // nil means all
+	clients, destinations *addressSet // nil means all
 	ports                 []int       // of destinations; empty: all
 	transports            transports
-	allow, deny           *netset.Set     // nil if not written
+	allow, deny           *addressSet     // nil if not written
 	termination           *tlsTermination // if TLS ends here for the route
 	limits                routeLimits
 }
@@ -70,7 +72,7 @@ func newRouter(l *plan.Listener, next *table, ends *tlsTermination, before tlsTe
 		if err != nil {
 			return nil, fmt.Errorf("route %d: %w", i+1, err)
 		}
-		made := newRoute(c, to)
+		made := newRoute(c, to, next.sets)
 		switch own := routeKeys(l, i); {
 		case own != nil:
 			made.termination = next.termination(own, &c.TLS, before)
@@ -95,11 +97,16 @@ func routeKeys(l *plan.Listener, index int) *certs.Server {
 	return l.RouteKeys[index]
 }
 
-func newRoute(c *config.Route, to targets) route {
+func newRoute(c *config.Route, to targets, in *sets.Directory) route {
 	made := route{
-		name: c.Name, targets: to, alpn: c.ALPN, clients: networks(c.Sources), destinations: networks(c.Destinations),
-		ports: c.DestinationPorts, transports: speaksTLS, allow: networks(c.Allow), deny: networks(c.Deny),
+		name: c.Name, targets: to, alpn: c.ALPN, clients: networks(c.Sources, in), destinations: networks(c.Destinations, in),
+		ports: c.DestinationPorts, transports: speaksTLS, allow: networks(c.Allow, in), deny: networks(c.Deny, in),
 		limits: routeLimits{c.IdleTimeout, c.Lifetime},
+	}
+	for _, sni := range c.SNI {
+		if set := config.SetOf(sni); set != "" {
+			made.names = append(made.names, in.Set(set))
+		}
 	}
 	if made.name == "" {
 		made.name = c.Targets()[0].Backend
@@ -123,6 +130,12 @@ func (r *router) add(c *config.Route, made route) {
 		r.any = append(r.any, index)
 	}
 	for _, sni := range c.SNI {
+		if set := config.SetOf(sni); set != "" {
+			if !slices.Contains(r.bySet, index) {
+				r.bySet = append(r.bySet, index)
+			}
+			continue
+		}
 		if name, wild := strings.CutPrefix(normalizedName(sni), "*."); wild {
 			r.wildcard[name] = append(r.wildcard[name], index)
 		} else {
@@ -199,6 +212,14 @@ func (r *router) find(a *routeRequest) int {
 		return first
 	}
 	first = r.first(r.exact[sni], a, first)
+	for _, i := range r.bySet {
+		if i >= first {
+			break
+		}
+		if r.routes[i].hasName(sni) && r.routes[i].unmet(a) == noCondition {
+			first = i
+		}
+	}
 	for {
 		_, parent, more := strings.Cut(sni, ".")
 		if !more {
@@ -223,11 +244,21 @@ func (r *router) named(i int, sni string) bool {
 		_, found := slices.BinarySearch(routes, i)
 		return found
 	}
-	if has(r.any) || sni != "" && has(r.exact[sni]) {
+	if has(r.any) || sni != "" && (has(r.exact[sni]) || r.routes[i].hasName(sni)) {
 		return true
 	}
 	for more := sni != ""; more; {
 		if _, sni, more = strings.Cut(sni, "."); more && has(r.wildcard[sni]) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasName reports whether a live set of the route has a name.
+func (r *route) hasName(sni string) bool {
+	for _, s := range r.names {
+		if s.ContainsName(sni) {
 			return true
 		}
 	}

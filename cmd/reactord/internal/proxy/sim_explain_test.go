@@ -103,7 +103,7 @@ func simulateExplanations(k *simring.Kernel, hellos map[string][]byte, saw *expl
 	s.plan.Listeners = []plan.Listener{l}
 	cfg.Listeners = []config.Listener{l.Listener}
 	s.file = &plan.File{Config: cfg, Place: func(path string) string { return path }}
-	before, err := NewPreview(s.plan, upstream.Handover{})
+	before, err := NewPreview(s.plan, upstream.Handover{}, nil)
 	if err != nil {
 		k.Errorf("preview: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/planner"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/sets"
 	"github.com/reactord/reactord/cmd/reactord/internal/source/discovery"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
@@ -124,6 +125,7 @@ func (p *planning) takeAnswers() {
 func (p *planning) begin(first *plan.Plan) (plan.Target, error) {
 	cfg := proxy.OnLoops{
 		Log: zap.New(&recorder{w: p.world}), Loops: p.loops, Seed: p.seed + 1, Pairs: pairs,
+		Sets: sets.NewDirectory(p.file.Config.Sets, p.file.Lists),
 		Wait: func(ready func() bool) { p.proxyMachine.Running().Until(ready) },
 	}
 	made, err := cfg.Prepare(simulated(first))

@@ -26,6 +26,14 @@ type Daemon interface {
 	Explain(ctx context.Context, q *ExplanationQuery) (stats.Explanation, error)
 	Servers() []stats.Server
 	Discovery() []stats.Source
+	Sets() []stats.Set
+	// SetEntries returns the entries that were added to a set. The error matches ErrNotFound if there is no such set,
+	// here and below.
+	SetEntries(set string) ([]SetEntry, error)
+	AddSetEntry(ctx context.Context, set string, c SetAddition) (SetEntry, error)
+	RemoveSetEntry(ctx context.Context, set, entry string) error
+	// MatchSets returns the entries by which a value is in a set, or in any if that is "".
+	MatchSets(set, value string) ([]SetMatch, error)
 	XDS() (stats.ControlPlane, error) // ErrNotFound without a control plane
 	Loops() []*reactor.Loop
 	LoopStats() []stats.Loop // in the order of Loops

@@ -73,6 +73,7 @@
 //	routes.go      handlers
 //	snapshot.go    what readers of the page share
 //	types_overrides.go, routes_overrides.go  the same for what operators set of servers
+//	sets.go        those of live sets
 //	role.go        what a user may do
 //	peer.go        who the user is
 //	passwords.go   passwords that were right

@@ -106,11 +106,22 @@ var (
 		"The sources of discovery.", 0, ""}
 	GetXDS = Endpoint[None, stats.ControlPlane]{http.MethodGet, "/v1/xds", "getXDS",
 		"The control plane, and the state of each of its resources.", 0, ""}
+	ListSets = Endpoint[None, Sets]{http.MethodGet, "/v1/sets", "listSets",
+		"The live sets and their sources.", 0, ""}
+	MatchSets = Endpoint[SetMatchQuery, SetMatches]{http.MethodGet, "/v1/sets/match", "matchSets",
+		"The live sets that have an address or a server name, with the entries.", 0, ""}
+	ListSetEntries = Endpoint[SetKey, SetEntries]{http.MethodGet, setEntriesPath, "listSetEntries",
+		"The entries that were added to a set.", 0, ""}
+	AddSetEntry = Endpoint[SetUpdate, SetEntry]{http.MethodPost, setEntriesPath, "addSetEntry",
+		"Add an entry to a set, for a time. It stays across reloads and upgrades.", 0, ""}
+	RemoveSetEntry = Endpoint[SetRemoval, None]{http.MethodDelete, setEntriesPath, "removeSetEntry",
+		"Remove an entry that was added to a set.", 0, ""}
 	GetOpenAPI = Endpoint[None, Raw]{http.MethodGet, "/v1/openapi.json", "getOpenAPI",
 		"This API, as an OpenAPI 3.1 document.", 0, "application/json"}
 )
 
 const (
-	serverPath = "/v1/backends/{backend}/servers/{server}"
-	pausePath  = "/v1/backends/{backend}/pause"
+	serverPath     = "/v1/backends/{backend}/servers/{server}"
+	pausePath      = "/v1/backends/{backend}/pause"
+	setEntriesPath = "/v1/sets/{set}/entries"
 )

@@ -71,6 +71,11 @@ func routes() []route {
 		raw(PostProfile, (*API).profile).needs(config.AdminRole),
 		bind(ListDiscovery, (*API).discovery),
 		bind(GetXDS, (*API).xds),
+		bind(ListSets, (*API).sets),
+		bind(MatchSets, (*API).matchSets),
+		bind(ListSetEntries, (*API).setEntries),
+		bind(AddSetEntry, (*API).addSetEntry).needs(config.OperatorRole),
+		bind(RemoveSetEntry, (*API).removeSetEntry).needs(config.OperatorRole),
 		raw(GetOpenAPI, (*API).serveOpenAPI),
 	}
 }

@@ -33,7 +33,8 @@ type Daemon struct {
 	drains   []admin.ServerDrain
 	drain    *admin.Drain
 	reloaded *admin.Reload
-	pause    time.Duration // left of the backend
+	pause    time.Duration    // left of the backend
+	entries  []admin.SetEntry // added to the set
 }
 
 // Start is the daemon's start time.
@@ -198,6 +199,58 @@ func (d *Daemon) Discovery() []stats.Source {
 	return []stats.Source{{
 		Name: "dns app.test", Backend: "app", Servers: 1, Lookups: 12, Failures: 2, LastSuccess: at, LastError: "no answer",
 	}}
+}
+
+// Sets returns a set.
+func (d *Daemon) Sets() []stats.Set {
+	return []stats.Set{{
+		Name: "blocked", Type: "networks", Entries: 1203, Added: len(d.entries), Bytes: 6015, Sources: []stats.SetSource{
+			{Kind: "entries", Name: "the configuration", Entries: 3, Successful: true},
+			{
+				Kind: "http", Name: "https://lists.example/blocked", Entries: 1200, Attempts: 9, Failures: 1,
+				LastSuccess: time.Now().Add(-5 * time.Minute), LastError: "status 502 Bad Gateway",
+			},
+		},
+	}}
+}
+
+// SetEntries returns the entries that were added.
+func (d *Daemon) SetEntries(set string) ([]admin.SetEntry, error) {
+	if set != "blocked" {
+		return nil, fmt.Errorf("%w: set %q", admin.ErrNotFound, set)
+	}
+	return d.entries, nil
+}
+
+// AddSetEntry adds an entry.
+func (d *Daemon) AddSetEntry(_ context.Context, set string, c admin.SetAddition) (admin.SetEntry, error) {
+	e := admin.SetEntry{Entry: c.Entry, Added: time.Now().Add(-5 * time.Minute), Why: c.Why}
+	if c.For != 0 {
+		e.Until = time.Now().Add(c.For.Duration() + time.Minute/2)
+	}
+	_, err := d.SetEntries(set)
+	if err == nil {
+		d.entries = append(d.entries, e)
+	}
+	return e, err
+}
+
+// RemoveSetEntry removes an entry.
+func (d *Daemon) RemoveSetEntry(_ context.Context, set, entry string) error {
+	before := len(d.entries)
+	d.entries = slices.DeleteFunc(d.entries, func(e admin.SetEntry) bool { return e.Entry == entry })
+	if set != "blocked" || len(d.entries) == before {
+		return fmt.Errorf("%w: set %q", admin.ErrNotFound, set)
+	}
+	return nil
+}
+
+// MatchSets finds one address.
+func (d *Daemon) MatchSets(_, value string) ([]admin.SetMatch, error) {
+	if value != "192.0.2.7" {
+		return nil, nil
+	}
+	return []admin.SetMatch{{Set: "blocked", Entry: "192.0.2.0/24", Source: "file /etc/reactord/blocked"}}, nil
 }
 
 // XDS returns a control plane with a refused resource.
