@@ -194,7 +194,8 @@ func (v *hapValues) file(name string) {
 			v.values = append(v.values, line)
 		}
 	}
-	v.p.h.add(v.at.place, "-f "+name, Differs, "", "the values that are in the file now; new ones must be added")
+	v.p.h.add(v.at.place, "-f "+name, Differs, "", "the values that are in the file now; a set "+
+		"with files would follow it: see sets in docs/configuration.md")
 }
 
 // names returns a condition on the server name.
