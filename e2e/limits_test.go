@@ -61,18 +61,26 @@ func TestBusyListenerAmongMany(t *testing.T) {
 	})
 }
 
-// The log warns of a max_connections that the limit on open files does not allow, with the limit in force.
+// The log warns of a max_connections that the limit on open files does not allow, with the limit in force: of a
+// listener, and of the process.
 func TestMaxConnectionsBeyondTheLimitOnOpenFiles(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		behind := []string{need(t, "prlimit", "util-linux"), "--nofile=200:200"}
-		d, _ := startServe(t, behind, ring, 1, ", max_connections: 5000")
-		eventually(t, "the daemon warns", func() bool {
-			return len(d.logged(func(l line) bool {
-				limit, _ := l.field["limit"].(float64)
-				return l.Level == "warn" && strings.HasPrefix(l.Msg, "max_connections") && 0 < limit && limit < 100
-			})) == 1
-		})
-		d.stop()
+		for listener, text := range map[string]string{
+			"l": "listeners: [{name: l, address: '127.0.0.1:0', backend: b, max_connections: 5000}]\n",
+			"":  "listeners: [{name: l, address: '127.0.0.1:0', backend: b}]\nlimits: {max_connections: 5000}\n",
+		} {
+			text += fmt.Sprintf("ring: %s\nloops: 2\nbackends: [{name: b, servers: ['tcp://%s']}]\n", ring, serve(t, echo))
+			d := spawn(t, behind, nil, "serve", "--config", writeConfig(t, text))
+			eventually(t, "the daemon warns", func() bool {
+				return len(d.logged(func(l line) bool {
+					limit, _ := l.field["limit"].(float64)
+					return l.Level == "warn" && strings.HasPrefix(l.Msg, "max_connections") && 0 < limit && limit < 100 &&
+						l.str("listener") == listener
+				})) == 1
+			})
+			d.stop()
+		}
 	})
 }
 

@@ -30,14 +30,7 @@ func (d *daemon) announce() {
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
 	d.announceListeners(func(*plan.Listener) bool { return true })
-	listeners := d.planner.Plan().Listeners
-	for i, stats := range d.proxy.Stats().Listeners {
-		if configured := listeners[i].MaxConnections; configured > stats.Limit {
-			d.log.Warn("max_connections is more than the limit on open files allows (ulimit -n, LimitNOFILE=)",
-				zap.String("listener", stats.Name),
-				zap.Int("max_connections", configured), zap.Int("limit", stats.Limit))
-		}
-	}
+	d.warnOfLimits()
 	if m := d.endpoints.metrics; m != nil {
 		d.log.Info("metrics", zap.Stringer("address", m.Addr()))
 	}
@@ -46,6 +39,22 @@ func (d *daemon) announce() {
 	}
 	if page := d.endpoints.page; page != nil {
 		d.log.Info("status page", zap.String("address", page.Address()))
+	}
+}
+
+// warnOfLimits logs limits on connections that the limit on open files does not allow.
+func (d *daemon) warnOfLimits() {
+	warn := func(configured, limit int, of ...zap.Field) {
+		if configured > limit {
+			d.log.Warn("max_connections is more than the limit on open files allows (ulimit -n, LimitNOFILE=)",
+				append(of, zap.Int("max_connections", configured), zap.Int("limit", limit))...)
+		}
+	}
+	p, read := d.planner.Plan(), d.proxy.Stats()
+	warn(p.Limits.MaxConnections, read.Process.Limit)
+	for i := range read.Listeners {
+		l := &read.Listeners[i]
+		warn(p.Listeners[i].MaxConnections, l.Limit, zap.String("listener", l.Name))
 	}
 }
 
