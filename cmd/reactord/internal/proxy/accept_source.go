@@ -37,6 +37,23 @@ func (h *sourceHolds) release(moved [2]uint64) {
 	}
 }
 
+// holdSources makes an association count in the tables until [association.releaseSources].
+func (a *association) holdSources(held sourceHolds) {
+	if held != (sourceHolds{}) {
+		a.sources = a.worker().sourceHolds.Get()
+		*a.sources = held
+	}
+}
+
+// releaseSources ends the counting of an association that has moved bytes since it was counted.
+func (a *association) releaseSources(moved [2]uint64) {
+	if a.sources != nil {
+		a.sources.release(moved)
+		a.worker().sourceHolds.Keep(a.sources)
+		a.sources = nil
+	}
+}
+
 // countsByHeader reports whether a PROXY header has to tell the address that limits by source apply to, if a peer has
 // this address. One that has none comes by a unix socket.
 func (s *settings) countsByHeader(peer netip.Addr) bool {
@@ -97,7 +114,8 @@ func (l *listener) sourceUncounted() {
 func countSource(m member) {
 	a := m.common()
 	l := a.listener
-	a.sources.release(nothing)
+	a.releaseSources(nothing)
+	var held sourceHolds
 	for i, t := range [2]*limit.Sources{
 		l.worker.proxy.table.Load().sourceCounts.table, l.shared.settings.Load().sourceCounts[1].table,
 	} {
@@ -105,9 +123,10 @@ func countSource(m member) {
 			continue
 		}
 		if client := m.clientAddr().Addr(); client.IsValid() {
-			a.sources[i], _ = t.Acquire(client, limit.NoMost, a.loop().Now())
+			held[i], _ = t.Acquire(client, limit.NoMost, a.loop().Now())
 		}
 	}
+	a.holdSources(held)
 }
 
 // countPeer counts a connection that was accepted whatever the limits, unless its header has to tell its client.
@@ -128,7 +147,7 @@ func (o *opening) takeSource(client netip.Addr) error {
 	case rejectPrefix:
 		return &refusal{reasonSourceRate, errSourceRate}
 	}
-	c.sources = held
+	c.holdSources(held)
 	return nil
 }
 

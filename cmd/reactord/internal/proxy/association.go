@@ -28,9 +28,9 @@ type association struct {
 	id       uint64
 	links    intrusive.Links // among the connections or the sessions of the worker
 	began    int64
-	leaving  *leaving // while it rests, to be continued elsewhere
-	sources  sourceHolds
-	counted  bool // in the Load of the backend
+	leaving  *leaving     // while it rests, to be continued elsewhere
+	sources  *sourceHolds // nil if no limit by source counts it
+	counted  bool         // in the Load of the backend
 	why      closeReason
 	cause    tlscause.Cause // why TLS has failed last
 }
@@ -115,9 +115,9 @@ func (a *association) release(list *intrusive.List, moved [2]uint64) {
 	w, l := a.worker(), a.listener
 	a.give()
 	if a.why == reasonMoved {
-		a.sources.release(nothing)
+		a.releaseSources(nothing)
 	} else {
-		a.sources.release(moved)
+		a.releaseSources(moved)
 		took := w.loop.Now() - a.began
 		l.stats.closed[a.why].Add(1)
 		l.stats.duration.Observe(took)

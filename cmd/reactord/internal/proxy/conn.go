@@ -93,7 +93,7 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort, held sourceH
 	w := l.worker
 	c := w.closedConns.Get()
 	c.association = l.associate()
-	c.sources = held
+	c.holdSources(held)
 	if l.tcp {
 		c.sockets[client].InitTCP(w.loop, fd)
 	} else {

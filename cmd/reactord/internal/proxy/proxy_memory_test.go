@@ -10,9 +10,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy/pool"
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 )
@@ -210,4 +212,15 @@ func heldConn(w *worker) string {
 		return ""
 	}
 	return walk(reflect.ValueOf(w), "worker")
+}
+
+// A connection takes no more than the size class of 768 bytes. The allocator adds 8 bytes to objects of more than 512
+// bytes that have pointers.
+func TestConnectionFitsItsSizeClass(t *testing.T) {
+	if assert.Enabled {
+		t.Skip("assertions take memory")
+	}
+	if size := unsafe.Sizeof(conn{}) + 8; size > 768 {
+		t.Errorf("it takes %d bytes", size)
+	}
 }

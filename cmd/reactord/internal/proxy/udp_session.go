@@ -37,7 +37,7 @@ func sessionOf(l *intrusive.Links) *session {
 // nil if no server takes it.
 func (l *listener) beginSession(s *settings, from, local netip.AddrPort, held sourceHolds) *udp.Session {
 	w, a := l.worker, l.associate()
-	a.sources = held
+	a.holdSources(held)
 	l.stats.accepted.Add(1)
 	q := routeRequest{client: unmapped(from), destination: unmapped(local)}
 	to, refused := s.choose(&q)
@@ -79,7 +79,7 @@ func (a *association) refuseSession(s *settings, q *routeRequest, why closeReaso
 	a.why = why
 	a.countFailure(closeReasons[why])
 	a.give()
-	a.sources.release(nothing)
+	a.releaseSources(nothing)
 	l.stats.closed[why].Add(1)
 	if log := l.worker.accessLog; log != nil && s.AccessLog {
 		r := a.line()

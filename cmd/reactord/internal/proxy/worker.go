@@ -82,6 +82,7 @@ type worker struct {
 	watches        pool.Of[watch]
 	clientWatches  pool.Of[clientWatch]
 	logRecords     pool.Of[logRecord]
+	sourceHolds    pool.Of[sourceHolds]
 	splices        pool.Of[splice]
 	leavings       pool.Of[leaving]
 	splicing       int            // splices in use
